@@ -1,0 +1,63 @@
+"""looptape: flight recorder and debugger for agent loops.
+
+    client = looptape.wrap(anthropic.Anthropic())      # records every turn
+    run_tool = looptape.tools(run_tool)                 # exact tool times, replayable tools
+    with looptape.run("revenue", limits=looptape.Limits(turns=8)) as run:
+        ...
+        run.outcome("pass")
+
+Nothing heavy is imported before it is used; names resolve on first access.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .tracer.errors import LooptapeError, LooptapeStop
+    from .tracer.loop import configure, run
+    from .tracer.model import Limits
+    from .tracer.tools import tool, tools
+    from .tracer.wrap import instrument, wrap
+
+_HOMES = {
+    "LooptapeError": "tracer.errors",
+    "LooptapeStop": "tracer.errors",
+    "Limits": "tracer.model",
+    "configure": "tracer.loop",
+    "instrument": "tracer.wrap",
+    "run": "tracer.loop",
+    "tool": "tracer.tools",
+    "tools": "tracer.tools",
+    "wrap": "tracer.wrap",
+}
+
+__all__ = [
+    "Limits",
+    "LooptapeError",
+    "LooptapeStop",
+    "__version__",
+    "configure",
+    "instrument",
+    "run",
+    "tool",
+    "tools",
+    "wrap",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'looptape' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,226 @@
+"""One HTTP exchange of a model call, from the request to the last byte of its answer.
+
+The transport tells it what happens; it turns that into attempts, chunks and the end of the turn.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from . import tape
+from .live import OpenTurn
+from .process import here, quietly, recorder
+from .providers import Answer, Provider, by_path
+from .recorder import Recorder, now
+from .redaction import redact, remember
+from .streams import Part, StreamLog, Unzip, sse_events
+
+KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+KEPT_HEADERS = frozenset(
+    {
+        "content-type", "content-encoding", "retry-after", "retry-after-ms", "x-should-retry", "request-id",
+        "x-request-id", "openai-processing-ms", "openai-version", "anthropic-version", "server",
+    }
+)  # fmt: skip
+KEPT_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-")
+
+
+@quietly
+def begin(method: str, path: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Exchange | None:
+    """An exchange for a request that is a model call, None for everything else."""
+    provider = by_path(path) if method == "POST" else None
+    active = recorder() if provider is not None and body is not None else None
+    if provider is None or active is None or body is None:
+        return None
+    for name in KEY_HEADERS:
+        secret = headers.get(name)
+        if secret:
+            remember(secret)
+    turn = active.request(provider, body, place=here(), url=redact(url.split("?", 1)[0]))
+    return Exchange(active, provider, turn) if turn is not None else None
+
+
+class Exchange:
+    """What is known of one attempt. Every method is quiet: trouble here is not the agent's trouble."""
+
+    def __init__(self, active: Recorder, provider: Provider, turn: OpenTurn) -> None:
+        self._recorder = active
+        self._provider = provider
+        self._turn = turn
+        self._started = time.monotonic()
+        started_at = now()
+        wait = 0.0
+        if turn.attempts and turn.attempts[-1].get("ended_at"):
+            wait = (started_at - turn.attempts[-1]["ended_at"]) / 1000
+        self._attempt: dict[str, Any] = {"status": None, "error": None, "error_type": None, "wait_ms": wait}
+        self._attempt |= {"started_at": started_at, "ended_at": None, "request_id": None, "headers": {}}
+        turn.attempts.append(self._attempt)
+        self._number = len(turn.attempts)
+        self._sequence = 0
+        self._first_chunk_at: int | None = None
+        self._unzip = Unzip("")
+        self._raw: list[bytes] = []
+        self._log: StreamLog | None = None
+        self._done = False
+
+    @quietly
+    def responded(self, status: int, headers: Mapping[str, str]) -> None:
+        """The response head is here; its body follows through `chunk`."""
+        self._attempt["status"] = status
+        self._attempt["request_id"] = headers.get("request-id") or headers.get("x-request-id")
+        self._attempt["headers"] = {k: redact(v) for k, v in headers.items() if _kept(k)}
+        self._unzip = Unzip(headers.get("content-encoding", ""))
+        if status < 400 and "text/event-stream" in headers.get("content-type", ""):
+            self._log = StreamLog(self._started, self._write_chunk)
+
+    @quietly
+    def chunk(self, data: bytes) -> None:
+        """Bytes of the body as they came over the wire."""
+        if self._first_chunk_at is None:
+            self._first_chunk_at = now()
+        plain = self._unzip.feed(data)
+        if plain is None:
+            self._raw.append(data)
+        elif self._log is not None:
+            self._log.feed(plain)
+        else:
+            self._raw.append(plain)
+
+    @quietly
+    def finished(self) -> None:
+        """The whole body has been read."""
+        if self._done:
+            return
+        if (self._attempt["status"] or 0) >= 400:
+            self._refused()
+        elif self._log is not None:
+            self._streamed(self._log, "ok", None)
+        else:
+            text = self._whole_text()
+            self._close("ok", text, self._provider.answer(_decode(text)))
+
+    @quietly
+    def broken(self, error: BaseException, *, cancelled: bool = False) -> None:
+        """The transport raised, before or during the body."""
+        if self._done:
+            return
+        status = "cancelled" if cancelled else "error"
+        kind = type(error).__name__
+        self._attempt |= {"error": redact(str(error)) or kind, "error_type": kind}
+        if self._log is not None:
+            self._streamed(self._log, status, (str(error) or kind, kind))
+            return
+        self._close(status, None, Answer(), error=str(error) or kind, error_type=kind)
+
+    @quietly
+    def abandoned(self) -> None:
+        """The caller stopped reading before the end."""
+        if self._done:
+            return
+        if self._log is not None:
+            self._streamed(self._log, "abandoned", None)
+        elif (self._attempt["status"] or 0) >= 400:
+            self._refused()
+        else:
+            self._close("abandoned", None, Answer(), partial=True)
+
+    def _refused(self) -> None:
+        text = self._whole_text()
+        answer = self._provider.answer(_decode(text))
+        kind = answer.error_type or f"http_{self._attempt['status']}"
+        message = answer.error or text[:500] or kind
+        self._attempt |= {"error": redact(message), "error_type": kind}
+        self._close("error", text or None, Answer(), error=message, error_type=kind)
+
+    def _streamed(self, log: StreamLog, status: str, trouble: tuple[str, str] | None) -> None:
+        body, whole = self._provider.assemble(sse_events(log.finish()))
+        answer = self._provider.answer(body)
+        error, error_type = trouble or (None, None)
+        if answer.error_type or answer.error:
+            # the stream ended with an error event: the HTTP status was fine, the turn is not
+            status, error, error_type = "error", answer.error, answer.error_type
+            self._attempt |= {"error": redact(error or ""), "error_type": error_type}
+            self._attempt["request_id"] = answer.request_id or self._attempt["request_id"]
+        elif whole and status == "abandoned":
+            status = "ok"  # everything had come; only the connection's end was not read
+        elif not whole and status == "ok":
+            status, error, error_type = "error", "the stream ended before its last event", "incomplete_stream"
+            self._attempt |= {"error": error, "error_type": error_type}
+        text = json.dumps(body, ensure_ascii=False) if body is not None else None
+        self._close(status, text, answer, error=error, error_type=error_type, partial=not whole)
+
+    def _close(
+        self,
+        status: str,
+        text: str | None,
+        answer: Answer,
+        *,
+        error: str | None = None,
+        error_type: str | None = None,
+        partial: bool = False,
+    ) -> None:
+        self._done = True
+        self._attempt["ended_at"] = now()
+        if not self._recorder.content:
+            self._attempt["error"] = None
+        self._recorder.answered(
+            self._turn,
+            text,
+            answer,
+            status=status,
+            error=error,
+            error_type=error_type,
+            partial=partial,
+            first_chunk_at=self._first_chunk_at,
+        )
+
+    def _whole_text(self) -> str:
+        data = b"".join(self._raw)
+        if not self._unzip.plain and self._unzip.feed(b"") is None:
+            data = _decompress(self._unzip.encoding, data)
+        return data.decode("utf-8", "replace")
+
+    def _write_chunk(self, parts: list[Part], altered: bool) -> None:
+        if not self._recorder.content:
+            return
+        record: tape.Record = {
+            "kind": "chunk",
+            "run": self._turn.run.id,
+            "turn": self._turn.number,
+            "attempt": self._number,
+            "seq": self._sequence,
+            "parts": [list(p) for p in parts],
+        }
+        if altered:
+            record["altered"] = True
+        self._sequence += 1
+        self._recorder.journal.write([record])
+
+
+def _kept(name: str) -> bool:
+    lowered = name.lower()
+    return lowered in KEPT_HEADERS or lowered.startswith(KEPT_PREFIXES)
+
+
+def _decode(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _decompress(encoding: str, data: bytes) -> bytes:
+    """Encodings that the SDK's own HTTP library undoes (br, zstd), with that library."""
+    import importlib
+    import sys
+
+    for library in ("httpx2", "httpx"):
+        if library in sys.modules:
+            response = importlib.import_module(library).Response(
+                200, headers={"content-encoding": encoding}, content=data
+            )
+            return bytes(response.content)
+    return data

@@ -1,0 +1,174 @@
+"""This process's journal: an append-only tape in the store directory, one write per batch of records.
+
+Standard library only. Nothing here raises into the agent: what cannot be written is counted and
+said once. The protocol (locks, torn writes, fork, rotation) is described in docs/tape-format.md.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import paths, tape
+
+ROTATE_BYTES = 64 << 20
+CAP_BYTES = 2 << 30
+
+
+class Journal:
+    """Appends records for one process. ``generation`` grows when earlier records may be missing
+    from what follows (a failed write, a fork): then whoever refers to them must say them again."""
+
+    def __init__(
+        self, home: Path | None = None, *, rotate_bytes: int = ROTATE_BYTES, cap_bytes: int | None = None
+    ) -> None:
+        self._home = home or paths.home()
+        self._rotate_bytes = rotate_bytes
+        self._cap_bytes = cap_bytes if cap_bytes is not None else _cap_from_environment()
+        self._lock = threading.Lock()
+        self._fd: int | None = None
+        self._torn = False
+        self._size = 0
+        self._piece = 0
+        self._stopped = False
+        self._warned = False
+        self._id = uuid.uuid4().hex
+        self.generation = 0
+        self.dropped = 0
+
+    @property
+    def path(self) -> Path:
+        """The file that is written now."""
+        name = self._id if self._piece == 0 else f"{self._id}.{self._piece}"
+        return paths.journal_dir(self._home) / f"{name}.jsonl"
+
+    def write(self, records: Sequence[tape.Record]) -> bool:
+        """Appends the records in one write; False when they did not get there (never raises)."""
+        try:
+            data = b"".join(map(tape.line, records))
+            with self._lock:
+                return self._append(data, len(records))
+        except Exception as error:  # the agent must not feel our trouble
+            self._failed(len(records), error)
+            return False
+
+    def close(self) -> None:
+        """Ends the journal; its lock goes, so that a drainer may take it away."""
+        with self._lock:
+            if self._fd is not None:
+                fd, self._fd = self._fd, None
+                os.close(fd)
+            self._stopped = True
+
+    def after_fork(self) -> None:
+        """In a forked child: leave the parent's file alone and begin a new one at the next write."""
+        inherited, self._fd = self._fd, None
+        if inherited is not None:
+            try:
+                os.close(inherited)
+            except OSError:
+                pass  # already closed; nothing depends on it
+        self._lock = threading.Lock()
+        self._id, self._piece, self._size, self._torn = uuid.uuid4().hex, 0, 0, False
+        self._warned = False
+        self.dropped = 0
+        self.generation += 1
+
+    def _append(self, data: bytes, count: int) -> bool:
+        if self._stopped:
+            self.dropped += count
+            return False
+        try:
+            if self._fd is None:
+                self._open()
+            elif self._size + len(data) > self._rotate_bytes and self._size > 0:
+                self._rotate()
+            if self._stopped or self._fd is None:
+                self.dropped += count
+                return False
+            whole = b"\n" + data if self._torn else data
+            written = os.write(self._fd, whole)
+        except OSError as error:
+            self._failed(count, error)
+            return False
+        self._size += written
+        self._torn = written != len(whole)
+        if self._torn:
+            # the complete lines before the tear are good; what follows must not lean on the rest
+            self._failed(count, OSError(0, "short write"))
+            return False
+        return True
+
+    def _open(self) -> None:
+        folder = paths.make_private(paths.journal_dir(self._home))
+        if self._cap_bytes and _folder_bytes(folder) > self._cap_bytes:
+            self._stopped = True
+            self._say(
+                f"the journals in {folder} hold more than {self._cap_bytes >> 20} MB: recording stops here. "
+                "Run `looptape sync` to move them into the store"
+            )
+            return
+        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._fd, self._size, self._torn = fd, 0, False
+        head = tape.line(
+            tape.header(
+                writer=f"looptape {_version()}",
+                python=platform.python_version(),
+                pid=os.getpid(),
+                host=platform.node(),
+                started_at=time.time_ns() // 1000,
+                content="none" if os.environ.get("LOOPTAPE_CONTENT") == "none" else "full",
+                journal=self._id,
+            )
+        )
+        written = os.write(fd, head)
+        self._size = written
+        self._torn = written != len(head)
+
+    def _rotate(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+        self._piece += 1
+        self._open()
+
+    def _failed(self, count: int, error: Exception) -> None:
+        self.dropped += count
+        self.generation += 1
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        self._say(
+            f"records could not be written to {paths.journal_dir(self._home)} ({reason}); your program is not affected"
+        )
+
+    def _say(self, message: str) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        try:
+            sys.stderr.write(f"looptape: {message}\n")
+        except Exception:  # a closed stderr is no reason to disturb the agent
+            pass
+
+
+def _folder_bytes(folder: Path) -> int:
+    with os.scandir(folder) as entries:
+        return sum(e.stat().st_size for e in entries if e.name.endswith(".jsonl"))
+
+
+def _cap_from_environment() -> int:
+    given = os.environ.get("LOOPTAPE_JOURNAL_CAP_MB", "")
+    return int(given) << 20 if given.isdigit() else CAP_BYTES
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__

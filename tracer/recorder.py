@@ -1,0 +1,337 @@
+"""The recorder of a process: requests, answers and results into journal records.
+
+It is told what happened by the transport, the tool wrapper and the loop API, decides which run and
+turn that belongs to, and writes at once. `process.py` holds the one of this process and keeps its
+troubles away from the agent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from typing import Any
+
+from . import endings, records, spans, tape
+from .blobs import Blobs
+from .journal import Journal
+from .live import Chain, OpenRun, OpenTurn, PendingCall, Where, call_key
+from .providers import Answer, Provider
+from .redaction import redact
+from .requests import Incoming, first_words, take_apart
+from .routing import Chains, Route, find
+
+
+def now() -> int:
+    """Microseconds since the epoch."""
+    return time.time_ns() // 1000
+
+
+def new_id() -> str:
+    """A fresh run id: 16 hex digits."""
+    return uuid.uuid4().hex[:16]
+
+
+class Recorder:
+    """Everything that is open in this process, and the journal it is written to."""
+
+    def __init__(self, journal: Journal | None = None) -> None:
+        self.journal = journal or Journal()
+        self.lock = threading.RLock()
+        self.content = os.environ.get("LOOPTAPE_CONTENT") != "none"
+        self.pending: dict[str, list[PendingCall]] = {}
+        self._chains = Chains()
+        self._runs: dict[str, OpenRun] = {}
+        self._blobs = Blobs(content=self.content)
+        self._generation = self.journal.generation
+        self._lost_turns = 0
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def open_run(self, run: OpenRun, *, at: int | None = None, **more: Any) -> None:
+        """Writes the start of a run. ``more``: title, task, tags."""
+        run.span = spans.RunSpan(run.id, run.name, run.agent)
+        run.generation = self._sync_generation()
+        self._runs[run.id] = run
+        self.journal.write([records.run_start(run, at or now(), more)])
+
+    def end_run(self, run: OpenRun, status: str, reason: str | None) -> None:
+        """Writes the end of a run; the conversations of an explicit one are over."""
+        self._end_turn(run)
+        self.journal.write([*self._loss(run), records.run_end(run, now(), status, reason)])
+        run.ended = True
+        if run.explicit:
+            self._chains.drop(run)
+            self._forget(run, status, reason)
+
+    def update_run(self, run: OpenRun, **more: Any) -> None:
+        """Writes more about a run: outcome, tags, warnings."""
+        self.journal.write([{"kind": "run_update", "run": run.id, "at": now(), **more}])
+
+    def adopt(self, run: OpenRun) -> OpenRun:
+        """The run to use for a context that came through a fork: a child run in this process."""
+        if run.pid == os.getpid():
+            return run
+        child = OpenRun(id=new_id(), explicit=run.explicit, name=run.name, session=run.session, agent=run.agent)
+        child.parent = {"run": run.id, "turn": run.turns or None, "call": None, "kind": "sub-agent"}
+        self.open_run(child)
+        return child
+
+    def at_exit(self) -> None:
+        """The process ends in good order: says how each open run ended, releases the journal."""
+        with self.lock:
+            for run in list(self._runs.values()):
+                self._retire(run)
+            self.journal.close()
+
+    def after_fork(self) -> None:
+        """In a forked child: a journal of its own; the parent's runs go on there, not here."""
+        self.lock = threading.RLock()
+        self.journal.after_fork()
+        self._chains.clear()
+        self._blobs.restart()
+        self._runs.clear()
+        self.pending.clear()
+
+    # -- requests -----------------------------------------------------------------------------
+
+    def request(
+        self, provider: Provider, raw: bytes, *, place: Where | None, url: str | None = None
+    ) -> OpenTurn | None:
+        """A model call is about to be made: finds its run, writes its turn. None when it cannot be read."""
+        at = now()
+        with self.lock:
+            route = find(self._chains, place, provider, raw)
+            if route.retry and route.run is not None and route.run.last is not None:
+                route.run.last.in_flight = True
+                return route.run.last
+            self._sync_generation()
+            base = route.chain or (route.run.chain if route.run else None)
+            if base is not None and (base.generation != self._generation or base.api != provider.API):
+                base = None  # earlier records may be missing: say everything again
+            try:
+                incoming = take_apart(provider, raw, base, extended=route.extended and base is not None)
+            except ValueError:
+                return None
+            run = route.run or self._new_run(route, provider, incoming, at)
+            return self._begin(run, route, provider, incoming, base, at, url)
+
+    def _begin(
+        self,
+        run: OpenRun,
+        route: Route,
+        provider: Provider,
+        incoming: Incoming,
+        base: Chain | None,
+        at: int,
+        url: str | None,
+    ) -> OpenTurn:
+        written: list[tape.Record] = self._loss(run)
+        if run.generation != self._generation:
+            written.append(records.run_start(run, at, {}))
+            run.generation = self._generation
+        hashes = tuple(self._blobs.put(written, text) for text in incoming.texts)
+        parts = self._parts(written, incoming, base)
+        if route.run is not None:
+            written += self._seen(run, provider, incoming, hashes, at)
+        self._end_turn(run)
+        run.turns += 1
+        turn = OpenTurn(run=run, number=run.turns, started_at=at, api=provider.API, in_flight=True)
+        turn.flags = _flags(run, route, incoming)
+        turn.span = spans.TurnSpan(run.id, turn.number, run.span, incoming.parts.model, provider.NAME)
+        same_run = base if base is not None and base.run is run and incoming.kept else None
+        written.append(records.turn_start(turn, provider, incoming, hashes, parts, same_run, url))
+        if not self.journal.write(written):
+            self._lost_turns += 1
+        run.last, run.ended = turn, False
+        self._drop_pending(run)
+        self._keep(run, route, provider, incoming, incoming.kept + hashes, parts, turn)
+        if spans.exporting() and spans.wants_content():
+            turn.content = (incoming.texts, incoming.parts.system, incoming.parts.tools)
+        return turn
+
+    def _keep(
+        self,
+        run: OpenRun,
+        route: Route,
+        provider: Provider,
+        incoming: Incoming,
+        hashes: tuple[str, ...],
+        parts: records.Parts,
+        turn: OpenTurn,
+    ) -> None:
+        """Remembers the conversation as this request has it, for the next one to be compared with."""
+        chain = route.chain if route.chain is not None and route.run is not None else Chain(run=run, api=provider.API)
+        chain.run, chain.turn, chain.body, chain.hashes, chain.parts = run, turn.number, incoming.body, hashes, parts
+        chain.answer = chain.answer_text = None
+        chain.generation = self._generation
+        if not incoming.same_rest or chain.tools_key is None:
+            chain.tools_key = json.dumps(incoming.parts.tools, sort_keys=True)
+        chain.touch()
+        run.chain = turn.chain = chain
+        for old in self._chains.add(chain):
+            if not old.run.explicit and old.run is not run:
+                self._retire(old.run)
+
+    def _seen(
+        self, run: OpenRun, provider: Provider, incoming: Incoming, hashes: tuple[str, ...], at: int
+    ) -> list[tape.Record]:
+        """Results that come back belong to the turn that called."""
+        found = []
+        for message, key in zip(incoming.messages, hashes, strict=True):
+            for result in provider.results(message):
+                call = run.pending.pop(result.call, None)
+                if call is not None:
+                    self._unlist(call)
+                    found.append(records.call_seen(call, result, key, at))
+        return found
+
+    def _new_run(self, route: Route, provider: Provider, incoming: Incoming, at: int) -> OpenRun:
+        run = OpenRun(id=new_id(), explicit=False)
+        if route.resume is not None:
+            run.follow(route.resume)
+        elif route.parent is not None:
+            run.descend(*route.parent)
+        run.session = run.session or run.id
+        title = (
+            next((first_words(m) for m in incoming.messages if provider.is_prompt(m)), None) if self.content else None
+        )
+        self.open_run(run, at=at, title=redact(title) if title else None)
+        return run
+
+    def _parts(self, written: list[tape.Record], incoming: Incoming, base: Chain | None) -> records.Parts:
+        if incoming.same_rest and base is not None:
+            return base.parts
+        parts = incoming.parts
+        system, tools, params = (
+            None if value is None else self._blobs.put(written, json.dumps(value, ensure_ascii=False))
+            for value in (parts.system, parts.tools, dict(parts.params))
+        )
+        return system, tools, params
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def answered(
+        self,
+        turn: OpenTurn,
+        text: str | None,
+        answer: Answer,
+        *,
+        status: str = "ok",
+        error: str | None = None,
+        error_type: str | None = None,
+        partial: bool = False,
+        first_chunk_at: int | None = None,
+    ) -> None:
+        """GENERATE is over: writes what came, whole or not. May be called again for the same turn (a retry)."""
+        at = now()
+        with self.lock:
+            run, chain = turn.run, turn.chain
+            turn.in_flight, turn.status, turn.calls = False, status, answer.calls
+            turn.stop_reason, turn.end, turn.error, turn.error_type = answer.stop_reason, answer.end, error, error_type
+            written: list[tape.Record] = []
+            response = self._blobs.put(written, text) if text is not None else None
+            if text is not None and '"signature"' in text and redact(text) != text:
+                turn.flags.append("altered_signature")
+            self._end_generate(turn, answer)
+            written.append(
+                records.turn_end(
+                    turn, answer, response, at=at, partial=partial, first_chunk_at=first_chunk_at, content=self.content
+                )
+            )
+            if chain is not None and chain.turn == turn.number:
+                chain.answer, chain.answer_text = answer, text
+                self._chains.answered(chain, answer.id)
+            if status in ("ok", "abandoned"):
+                self._await_calls(run, turn, answer)
+            ending = endings.of_turn(turn)
+            if ending is not None and not run.explicit:
+                run.ended = True
+                self._end_turn(run)
+                written.append(records.run_end(run, at, *ending))
+            self.journal.write(written)
+
+    def _end_generate(self, turn: OpenTurn, answer: Answer) -> None:
+        """Puts the answer on the turn's span; says so when the provider's limits cut something off."""
+        if turn.span is None:
+            return
+        content: spans.Content = {}
+        if turn.content is not None:
+            content = {k: redact(v) for k, v in spans.content(*turn.content, answer).items()}
+        if not turn.span.generated(answer, error_type=turn.error_type, error=turn.error, content=content):
+            turn.flags.append("otel_attributes_cut")
+
+    def _end_turn(self, run: OpenRun) -> None:
+        if run.last is not None and run.last.span is not None:
+            run.last.span.end()
+            run.last.span = None
+
+    def _await_calls(self, run: OpenRun, turn: OpenTurn, answer: Answer) -> None:
+        for call in answer.calls:
+            if call.provider_side or not call.id:
+                continue
+            pending = PendingCall(call.id, call.name, call_key(call.name, _loads(call.arguments_raw)), run, turn.number)
+            run.pending[call.id] = pending
+            self.pending.setdefault(pending.key, []).append(pending)
+
+    # -- forgetting ---------------------------------------------------------------------------
+
+    def _drop_pending(self, run: OpenRun) -> None:
+        """The model went on, or the run is over: nobody will answer these calls any more."""
+        for call in run.pending.values():
+            self._unlist(call)
+        run.pending.clear()
+
+    def _unlist(self, call: PendingCall) -> None:
+        waiting = self.pending.get(call.key)
+        if waiting is not None and call in waiting:
+            waiting.remove(call)
+            if not waiting:
+                del self.pending[call.key]
+
+    def _retire(self, run: OpenRun) -> None:
+        """Nothing more will come to this run (the process ends, or others took its place)."""
+        ending = endings.of_process(run)
+        if not run.ended:
+            self.end_run(run, *ending)
+        self._forget(run, *ending)
+
+    def _forget(self, run: OpenRun, status: str, reason: str | None) -> None:
+        self._end_turn(run)
+        self._drop_pending(run)
+        if run.span is not None:
+            run.span.end(status, reason)
+            run.span = None
+        self._runs.pop(run.id, None)
+
+    def _sync_generation(self) -> int:
+        if self._generation != self.journal.generation:
+            self._generation = self.journal.generation
+            self._blobs.restart()
+        return self._generation
+
+    def _loss(self, run: OpenRun) -> list[tape.Record]:
+        """After a failed write: how many turns are missing, said in the run that goes on."""
+        if not self._lost_turns:
+            return []
+        lost, self._lost_turns = self._lost_turns, 0
+        noun = "turn" if lost == 1 else "turns"
+        return [{"kind": "run_update", "run": run.id, "at": now(), "warnings": [f"{lost} {noun} could not be stored"]}]
+
+
+def _flags(run: OpenRun, route: Route, incoming: Incoming) -> list[str]:
+    if route.run is None:
+        return []
+    if route.chain is not None:
+        return list(incoming.flags)
+    # in a `run()` block a request that extends nothing, after a longer conversation: its context was compacted
+    return ["compaction"] if run.chain is not None and len(run.chain.hashes) > 2 else []
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

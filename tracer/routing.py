@@ -1,0 +1,210 @@
+"""Which run does a request belong to? The run of its context; else the open run that it extends; else a new one.
+
+"Extends" is judged by what is certain: the earlier messages stand unchanged at its head, or it names the
+earlier response, or it answers calls that only that run has open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .bodies import extends
+from .live import Chain, OpenRun, PendingCall, Where
+from .providers import Provider
+
+MAX_CHAINS = 256
+MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a request goes.
+
+    Attributes:
+        run: The run, None for a new one.
+        chain: The conversation it extends (or repeats), None when it begins one.
+        extended: The earlier messages are known to stand unchanged at its head.
+        retry: The same request again after a failure: another attempt of the same turn.
+        resume: A new prompt after the run was over: a new run in the same session.
+        parent: For a new run inside a call or a run: who started it.
+    """
+
+    run: OpenRun | None = None
+    chain: Chain | None = None
+    extended: bool = False
+    retry: bool = False
+    resume: OpenRun | None = None
+    parent: tuple[OpenRun, PendingCall | None] | None = None
+
+
+class Chains:
+    """The conversations of this process that may go on; the longest unused are forgotten first."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[int, Chain] = OrderedDict()
+        self._by_response: OrderedDict[str, Chain] = OrderedDict()
+        self._bytes = 0
+
+    def add(self, chain: Chain) -> list[Chain]:
+        """Keeps a conversation as the most recent one; gives those forgotten for it."""
+        self._open[id(chain)] = chain
+        self._open.move_to_end(id(chain))
+        self._bytes += chain.size - chain.counted
+        chain.counted = chain.size
+        forgotten = []
+        while len(self._open) > 1 and (len(self._open) > MAX_CHAINS or self._bytes > MAX_BYTES):
+            old = self._open.popitem(last=False)[1]
+            self._bytes -= old.counted
+            forgotten.append(old)
+        return forgotten
+
+    def answered(self, chain: Chain, response_id: str | None) -> None:
+        """Remembers which conversation a response id stands for."""
+        if response_id:
+            self._by_response[response_id] = chain
+            while len(self._by_response) > 4 * MAX_CHAINS:
+                self._by_response.popitem(last=False)
+
+    def drop(self, run: OpenRun) -> None:
+        """Forgets the conversations of a run that is over for good."""
+        for key in [k for k, c in self._open.items() if c.run is run]:
+            self._bytes -= self._open.pop(key).counted
+        for name in [n for n, c in self._by_response.items() if c.run is run]:
+            del self._by_response[name]
+
+    def clear(self) -> None:
+        """Forgets all (a forked child)."""
+        self._open.clear()
+        self._by_response.clear()
+        self._bytes = 0
+
+    def of(self, runs: Iterable[OpenRun]) -> list[Chain]:
+        """The conversations of these runs, the most recent first."""
+        wanted = {id(r) for r in runs}
+        return [c for c in reversed(self._open.values()) if id(c.run) in wanted]
+
+    def all(self) -> list[Chain]:
+        """Every conversation, the most recent first."""
+        return list(reversed(self._open.values()))
+
+    def continued_by(self, previous: str | None) -> Chain | None:
+        """The conversation whose answer has this response id."""
+        return self._by_response.get(previous) if previous else None
+
+
+def find(chains: Chains, here: Where | None, provider: Provider, raw: bytes) -> Route:
+    """Decides where a request goes. ``here`` is the place in the code's context."""
+    if here is None:
+        return _by_content(chains, chains.all(), provider, raw) or Route()
+    if here.call is not None:
+        children = here.run.children.get(here.call.id, [])
+        return _by_content(chains, chains.of(children), provider, raw) or Route(parent=(here.run, here.call))
+    children = here.run.children.get("", [])
+    found = _by_content(chains, chains.of([here.run, *children]), provider, raw)
+    if found and not (found.chain and found.chain.run is here.run and here.run.in_flight):
+        return found
+    return _inside(here.run, provider, raw)
+
+
+def _inside(run: OpenRun, provider: Provider, raw: bytes) -> Route:
+    """A request that extends no conversation of the `run()` block it is made in."""
+    if run.in_flight:
+        return Route(parent=(run, None))
+    waiting = [c for c in run.pending.values() if not c.measured]
+    if waiting and run.chain is not None:
+        return Route(parent=(run, waiting[0] if len(waiting) == 1 else None))
+    if run.chain is not None and run.chain.api == provider.API and not _same_tools(run.chain, provider, raw):
+        return Route(parent=(run, None))
+    return Route(run=run)
+
+
+def _by_content(chains: Chains, candidates: list[Chain], provider: Provider, raw: bytes) -> Route | None:
+    same_api = [c for c in candidates if c.api == provider.API]
+    failed = next((c for c in same_api if _is_retry(c, raw)), None)
+    if failed is not None:
+        return Route(run=failed.run, chain=failed, retry=True)
+    extended = [c for c in same_api if c.body is not None and c.body.ends and extends(raw, c.body)]
+    chain = _best(extended, raw) or _by_calls(same_api, raw) or _by_previous(chains, same_api, provider, raw)
+    if chain is None:
+        return None
+    if chain.run.ended and not chain.run.explicit and _has_new_prompt(chain, provider, raw):
+        return Route(chain=chain, resume=chain.run)
+    return Route(run=chain.run, chain=chain, extended=bool(extended))
+
+
+def _is_retry(chain: Chain, raw: bytes) -> bool:
+    """The identical body after a failure of the last turn."""
+    turn = chain.run.last
+    if turn is None or turn.number != chain.turn or turn.in_flight or turn.status not in ("error", "cancelled"):
+        return False
+    body = chain.body
+    return (
+        body is not None
+        and len(raw) == len(body.raw) + len(body.tail)
+        and raw.startswith(body.raw)
+        and raw.endswith(body.tail)
+    )
+
+
+def _best(chains: list[Chain], raw: bytes) -> Chain | None:
+    """Of several conversations that a request could extend, the one whose answer it carries."""
+    if len(chains) < 2:
+        return chains[0] if chains else None
+    return max(chains, key=lambda c: (_carries_answer(c, raw), c.touched))
+
+
+def _carries_answer(chain: Chain, raw: bytes) -> bool:
+    if chain.answer is None or chain.body is None:
+        return False
+    rest = raw[len(chain.body.raw) :]
+    ids = [c.id for c in chain.answer.calls if c.id]
+    if ids:
+        return all(i.encode() in rest for i in ids)
+    text = (chain.answer.text or "").strip()
+    return bool(text) and json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "replace") in rest
+
+
+def _by_calls(chains: list[Chain], raw: bytes) -> Chain | None:
+    """The one conversation whose open calls this request answers (its history may have been rewritten)."""
+    found = [c for c in chains if (ids := list(c.run.pending)) and f'"{ids[-1]}"'.encode() in raw]
+    return max(found, key=lambda c: c.touched) if found else None
+
+
+def _by_previous(chains: Chains, allowed: list[Chain], provider: Provider, raw: bytes) -> Chain | None:
+    if b'"previous_' not in raw:
+        return None
+    body = _decode(raw)
+    found = chains.continued_by(provider.request(body).previous) if body else None
+    return found if found is not None and any(found is c for c in allowed) else None
+
+
+def _has_new_prompt(chain: Chain, provider: Provider, raw: bytes) -> bool:
+    body = _decode(raw)
+    messages = body.get(provider.LIST_KEY) if body else None
+    if isinstance(messages, str):
+        return True
+    if not isinstance(messages, list):
+        return False
+    known = len(chain.hashes) if body and provider.request(body).mode == "full" else 0
+    return any(provider.is_prompt(m) for m in messages[known:])
+
+
+def _same_tools(chain: Chain, provider: Provider, raw: bytes) -> bool:
+    """True when a request offers the same tools as the conversation's last one."""
+    body = chain.body
+    if body is not None and body.ends and raw.endswith(body.tail) and raw.startswith(body.raw[: body.head]):
+        return True
+    value = _decode(raw)
+    return value is not None and json.dumps(provider.request(value).tools, sort_keys=True) == chain.tools_key
+
+
+def _decode(raw: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
