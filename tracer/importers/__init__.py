@@ -1,0 +1,157 @@
+"""Foreign recordings into tape records, and from there into the store: one transaction a file.
+
+An importer is a module with FORMAT, TITLE, `recognise(head)` and `records(source, notes, context)`,
+and an entry in IMPORTERS. It yields what a live recording would have written and notes what it cannot know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from .. import tape as tapes
+from ..errors import LooptapeError, UsageError
+from . import claude_code, tape
+from .context import Context, Source
+from .files import sources
+from .report import FileReport, Notes
+
+
+class Importer(Protocol):
+    """What a module of this folder offers for its format."""
+
+    FORMAT: str
+    TITLE: str
+
+    def recognise(self, head: bytes) -> bool:
+        """True when a file that begins with these bytes is of this format. Never raises."""
+
+    def records(self, source: Source, notes: Notes, context: Context) -> Iterator[tapes.Record]:
+        """The records of a file; what cannot be read goes into the notes."""
+
+
+class Store(Protocol):
+    """What an import needs of the store."""
+
+    def ingest(self, records: Iterable[tapes.Record]) -> Any:
+        """Takes all records or none."""
+
+    def sql(self, query: str) -> Any:
+        """Columns, types and rows of a query over the documented views."""
+
+
+IMPORTERS: tuple[Importer, ...] = cast("tuple[Importer, ...]", (tape, claude_code))
+
+
+def recognise(head: bytes, path: str | Path) -> Importer:
+    """The importer of a file that begins with these bytes, by content.
+
+    Raises:
+        LooptapeError: No format fits (``unknown-format``); ``path`` is named in it.
+    """
+    for importer in IMPORTERS:
+        if importer.recognise(head):
+            return importer
+    known = ", ".join(f"{i.FORMAT} ({i.TITLE})" for i in IMPORTERS)
+    raise LooptapeError(
+        "unknown-format",
+        f"{path}: line 1: no format that looptape knows",
+        f"Known: {known}; --format NAME reads it as one",
+    )
+
+
+def by_format(name: str) -> Importer:
+    """The importer with this name.
+
+    Raises:
+        UsageError: There is none; the known names are given.
+    """
+    for importer in IMPORTERS:
+        if name == importer.FORMAT:
+            return importer
+    raise UsageError(
+        "unknown-format", f"no format is called {name}", f"Known: {', '.join(i.FORMAT for i in IMPORTERS)}"
+    )
+
+
+def import_path(store: Store, path: str | Path, *, format: str | None = None, strict: bool = False) -> list[FileReport]:
+    """Imports a file, every known file of a folder, or standard input (``-``).
+
+    Args:
+        store: Where the records go; one transaction a file.
+        path: File, folder or ``-``.
+        format: Name of the format; None recognises it by content.
+        strict: Lines that cannot be read and unknown kinds refuse their file.
+
+    Raises:
+        UsageError: The path or the format does not exist (exit 2).
+        LooptapeError: The one file cannot be used (exit 3). In a folder such a file is reported with
+            ``error`` and ``cure``, one of no known format with ``format`` None and a warning, and the
+            others are still imported.
+    """
+    chosen = by_format(format) if format else None
+    whole_folder = str(path) != "-" and Path(path).is_dir()
+    context = _context(store)
+    reports = []
+    for source in sources(path):
+        try:
+            reports.append(_import_one(store, source, chosen, context, strict=strict))
+        except LooptapeError as error:
+            if not whole_folder:
+                raise
+            if error.slug == "unknown-format":  # folders hold other things too; that is no failure
+                reports.append(FileReport(source.label, None, warnings=("passed over: no format that looptape knows",)))
+            else:
+                reports.append(FileReport(source.label, None, error=error.what, cure=error.cure))
+    return reports
+
+
+def _import_one(store: Store, source: Source, chosen: Importer | None, context: Context, *, strict: bool) -> FileReport:
+    try:
+        head = source.head()
+        if not head:
+            return FileReport(source.label, "empty", warnings=("the file is empty (0 bytes)",))
+        importer = chosen or recognise(head, source.label)
+        notes = Notes()
+        kept = store.ingest(_checked(importer.records(source, notes, context), source, notes, strict=strict))
+        for position, reason in kept.bad[:20]:
+            notes.warn(f"record {position} could not be stored: {reason}")
+    except OSError as error:
+        raise LooptapeError(
+            "unreadable-file", f"{source.label}: {error.strerror or error}", "Check that it can be read"
+        ) from None
+    return notes.report(source.label, importer.FORMAT)
+
+
+def _checked(records: Iterator[tapes.Record], source: Source, notes: Notes, *, strict: bool) -> Iterator[tapes.Record]:
+    """The records; raises at the end, so that nothing is kept, when the file is of no use."""
+    yield from records
+    first = notes.skipped[0] if notes.skipped else {"line": 1, "reason": "no object"}
+    if not notes.counts["objects"]:
+        what = f"{source.label}: line {first['line']}: {first['reason']}"
+        raise LooptapeError(
+            "nothing-readable", f"{what}; no line of the file could be read", "Check that it is the right file"
+        )
+    if strict and notes.skipped:
+        lines = ", ".join(str(s["line"]) for s in notes.skipped[:20])
+        what = f"{source.label}: line {first['line']}: {first['reason']} (lines that cannot be read: {lines})"
+        raise LooptapeError("skipped-lines", what, "Without --strict the other lines are imported")
+    if strict and notes.unknown:
+        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(notes.unknown.items()))
+        raise LooptapeError(
+            "unknown-kinds", f"{source.label}: unknown kinds: {kinds}", "Without --strict they are counted"
+        )
+
+
+def _context(store: Store) -> Context:
+    """What the store knows already; asked before the first transaction begins."""
+    ended = store.sql("select id, epoch_us(ended_at) from runs where source = 'claude-code' and ended_at is not null")
+    calls = store.sql("select id, run, turn from tool_calls where name in ('Task', 'Agent')")
+    return Context(
+        ended={run: int(at) for run, at in ended[2]},
+        calls={call: (run, int(turn)) for call, run, turn in calls[2]},
+    )
+
+
+__all__ = ["IMPORTERS", "FileReport", "Importer", "by_format", "import_path", "recognise"]

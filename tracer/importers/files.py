@@ -1,0 +1,83 @@
+"""From a path to the things to import: a file, the files of a folder, the pieces of a journal, a stream."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ..errors import LooptapeError, UsageError
+from .context import Source
+
+STREAM = "-"
+_SPOOL_BYTES = 64 << 20
+_PIECE = re.compile(r"(?P<journal>[0-9a-f]{32})(?:\.(?P<number>\d{1,9}))?\.jsonl")
+
+
+def sources(path: str | Path) -> Iterator[Source]:
+    """What there is to import at this path, sessions before the files of their sub-agents.
+
+    Raises:
+        UsageError: Nothing is there.
+    """
+    label = str(path)
+    if label == STREAM:
+        yield Source(STREAM, stream=_spooled(sys.stdin.buffer))
+        return
+    place = Path(path)
+    try:
+        mode = place.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise _missing(place, error) from None
+    if stat.S_ISDIR(mode):
+        yield from _walk(place)
+    elif stat.S_ISREG(mode):
+        yield Source(label, (place,))
+    else:
+        with place.open("rb") as stream:  # a named pipe, as of <(zcat ...)
+            yield Source(label, stream=_spooled(stream))
+
+
+def _walk(folder: Path) -> Iterator[Source]:
+    groups: dict[tuple[Path, str], list[tuple[int, Path]]] = {}
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(place, name)
+            companion = name.startswith("agent-") and name.endswith(".meta.json")  # read with its agent's lines
+            if companion or not path.is_file():
+                continue
+            piece = _PIECE.fullmatch(name)
+            key = piece["journal"] if piece else name
+            groups.setdefault((Path(place), key), []).append((int(piece["number"] or 0) if piece else 0, path))
+    for _, pieces in sorted(groups.items(), key=lambda g: (_is_agent(g[0][1]), g[0])):
+        files = tuple(path for _, path in sorted(pieces))
+        yield Source(str(files[0]), files)
+
+
+def _is_agent(name: str) -> bool:
+    return name.startswith("agent-")
+
+
+def _spooled(stream: IO[bytes]) -> IO[bytes]:
+    kept = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115 - closed with the Source that holds it
+    shutil.copyfileobj(stream, kept)
+    return kept
+
+
+def _missing(path: Path, error: Exception) -> LooptapeError:
+    reason = getattr(error, "strerror", None) or str(error)
+    try:
+        names = sorted(p.name for p in path.parent.iterdir())
+    except (OSError, ValueError):
+        names = []
+    near = difflib.get_close_matches(path.name, names, 3, 0.5)
+    cure = f"Nearest: {', '.join(str(path.parent / n) for n in near)}" if near else "Check the path"
+    return UsageError("no-such-file", f"{path}: {reason}", cure)

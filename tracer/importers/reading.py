@@ -1,0 +1,133 @@
+"""Lines of foreign files into decoded, redacted JSON objects; what cannot be read is noted, never raised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from .. import redaction
+from .report import Notes
+
+HEAD_BYTES = 1 << 16
+MAX_LINE_BYTES = 64 << 20
+
+# NaN and Infinity are no JSON and the store refuses them: they become their names
+_decoder = json.JSONDecoder(parse_constant=lambda name: name)
+
+
+def lines(stream: IO[bytes], limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | None]]:
+    """Line numbers and lines; None for a line longer than ``limit`` bytes, which is passed over."""
+    number = 0
+    while raw := stream.readline(limit + 1):
+        number += 1
+        if len(raw) > limit and not raw.endswith(b"\n"):
+            while (rest := stream.readline(limit)) and not rest.endswith(b"\n"):
+                pass
+            yield number, None
+        else:
+            yield number, raw
+
+
+def objects(numbered: Iterable[tuple[int, bytes | None]], notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number and JSON object for every object of the lines, secrets removed.
+
+    A line may hold several objects (some recorders lose a newline); an empty line is nothing;
+    every other line that gives no object is noted with its reason.
+    """
+    for number, raw in numbered:
+        if raw is None:
+            notes.skip(number, f"longer than {MAX_LINE_BYTES >> 20} MB")
+            continue
+        text = raw.decode("utf-8", "replace").strip()
+        if number == 1:
+            text = text.lstrip("\ufeff").lstrip()
+        if not text:
+            continue
+        notes.counts["lines"] += 1
+        secrets: bool | None = None
+        for value in _values(text, number, notes, tail=not raw.endswith(b"\n")):
+            if secrets is None:
+                secrets = redaction.redact(text) != text
+                notes.counts["lines_with_secrets"] += secrets
+            if not isinstance(value, dict):
+                notes.skip(number, f"not a JSON object ({_kind(value)})")
+                continue
+            notes.counts["objects"] += 1
+            yield number, _redacted(value) if secrets else value
+
+
+def first_objects(head: bytes) -> list[dict[str, Any]]:
+    """The objects of the whole lines at the head of a file (the last line may be cut): for recognition."""
+    notes = Notes()
+    numbered = enumerate(head.splitlines(keepends=True)[:200], 1)
+    return [value for _, value in objects(numbered, notes)]
+
+
+def mentions(path: Path | None, word: str) -> bool:
+    """True when the head or the tail of the file holds this text."""
+    if path is None or not path.is_file():
+        return False
+    needle = word.encode()
+    with path.open("rb") as stream:
+        if needle in stream.read(HEAD_BYTES):
+            return True
+        stream.seek(max(0, path.stat().st_size - HEAD_BYTES))
+        return needle in stream.read(HEAD_BYTES)
+
+
+def micros(value: Any) -> int | None:
+    """An ISO 8601 time as microseconds since the epoch; None when it is none. Without a zone it is UTC."""
+    if not isinstance(value, str) or len(value) > 40:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1_000_000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _values(text: str, number: int, notes: Notes, *, tail: bool) -> Iterator[Any]:
+    position = found = 0
+    while position < len(text):
+        try:
+            value, position = _decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            notes.skip(number, _reason(error, tail=tail, rest=found > 0))
+            return
+        found += 1
+        notes.counts["lines_of_two_objects"] += found == 2
+        yield value
+        while position < len(text) and text[position].isspace():
+            position += 1
+
+
+def _reason(error: Exception, *, tail: bool, rest: bool) -> str:
+    if tail:
+        return "incomplete tail: the line ends before its object does (read again at the next import)"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    what = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)[:120]
+    return f"{'what follows the object is ' if rest else ''}not JSON ({what})"
+
+
+def _redacted(value: Any) -> Any:
+    # string by string: a pattern that runs over the JSON text could swallow whole fields
+    if isinstance(value, str):
+        return redaction.redact(value)
+    if isinstance(value, list):
+        return [_redacted(v) for v in value]
+    if isinstance(value, dict):
+        return {redaction.redact(k): _redacted(v) for k, v in value.items()}
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "no object")
