@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from .answer import Answer, RequestParts, SeenResult
-from .anthropic import answer, results
+from ..model import BUCKETS, Usage
+from . import anthropic
+from .answer import Answer, RequestParts, count, disjoint_usage
+from .anthropic import results
 
 API = "manual"
 NAME = "manual"
@@ -35,21 +38,29 @@ def is_prompt(message: Any) -> bool:
     return isinstance(message, dict) and message.get("role") == "user" and not results(message)
 
 
+def answer(body: Any) -> Answer:
+    """An answer in Anthropic's shape of blocks, with usage in whatever words the loop's provider has."""
+    found = anthropic.answer(body)
+    return replace(found, usage=usage(body.get("usage"))) if isinstance(body, dict) else found
+
+
+def usage(raw: Any) -> Usage:
+    """Our own buckets by name, or a provider's usage object told by its keys."""
+    if not isinstance(raw, dict):
+        return Usage()
+    if any(name in raw for name in BUCKETS):
+        buckets: dict[str, Any] = {name: count(raw.get(name)) for name in BUCKETS}
+        return Usage(**buckets, origin="recorded", raw=raw)
+    if "prompt_tokens" in raw:
+        return disjoint_usage(raw, "prompt", "completion")
+    if "input_tokens_details" in raw:
+        return disjoint_usage(raw, "input", "output")
+    return anthropic.usage(raw)
+
+
 def assemble(events: Sequence[tuple[str | None, str]]) -> tuple[Any, bool]:
     """Nothing streams here."""
     return None, False
 
 
-__all__ = [
-    "API",
-    "LIST_KEY",
-    "NAME",
-    "Answer",
-    "SeenResult",
-    "answer",
-    "assemble",
-    "is_prompt",
-    "recognise",
-    "request",
-    "results",
-]
+__all__ = ["API", "LIST_KEY", "NAME", "answer", "assemble", "is_prompt", "recognise", "request", "results", "usage"]
