@@ -1,0 +1,1 @@
+"""Think: reads recordings and says what happened in them; never draws."""

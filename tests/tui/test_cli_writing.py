@@ -1,0 +1,306 @@
+"""import, sync, record, doctor, info, demo: what comes in, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import small_tape
+from commandline import looptape
+from looptape.tracer import paths, tape
+from looptape.tracer.store import open_store
+
+OTHER = "bbbb000000000002"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    people = tmp_path / "people"
+    people.mkdir()
+    monkeypatch.setenv("HOME", str(people))
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "LOOPTAPE", "LOOPTAPE_CONTENT", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(people)
+    return tmp_path / "home"
+
+
+def session(folder: Path, name: str, question: str = "fix it") -> Path:
+    """A Claude Code session of one question and one answer."""
+    sid = f"{name:0>8}-0000-4000-8000-000000000000"
+    shared = {"sessionId": sid, "cwd": "/work", "version": "2.0.0", "isSidechain": False, "userType": "external"}
+    usage = {"input_tokens": 3, "output_tokens": 40, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+    message = {"id": f"msg_{name}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "usage": usage,
+               "content": [{"type": "text", "text": "done"}], "stop_reason": "end_turn"}  # fmt: skip
+    rows = [
+        {**shared, "type": "user", "uuid": "u1", "parentUuid": None, "timestamp": "2026-01-01T10:00:00.000Z",
+         "message": {"role": "user", "content": question}},
+        {**shared, "type": "assistant", "uuid": "u2", "parentUuid": "u1", "timestamp": "2026-01-01T10:00:05.000Z",
+         "requestId": f"req_{name}", "message": message},
+    ]  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{sid}.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return path
+
+
+@contextmanager
+def held(home: Path, *, read_only: bool = False) -> Iterator[int]:
+    """Another process has the store open: its id."""
+    code = (
+        f"import duckdb, sys\nc = duckdb.connect({str(home / 'store.duckdb')!r}, read_only={read_only})\n"
+        "print('open', flush=True)\nsys.stdin.read()"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout
+    assert holder.stdout.readline() == b"open\n"
+    try:
+        yield holder.pid
+    finally:
+        holder.communicate()
+
+
+def test_a_good_file_beside_a_bad_one_comes_in(tmp_path: Path) -> None:
+    good = small_tape.write(tmp_path / "good.jsonl", small_tape.records())
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("this is no json\n")
+    ran = looptape("import", str(bad), str(good))
+    assert ran.code == 3
+    assert str(good) in ran.out
+    assert "1 run, 2 turns, 1 call" in ran.out
+    (line,) = [row for row in ran.err.splitlines() if row.startswith("looptape: ")]
+    assert f"{bad}: line 1" in line
+    assert [r["id"] for r in looptape("runs", "--json").json["runs"]] == [small_tape.RUN]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["nowhere.jsonl"], 2, "nowhere.jsonl: No such file"),
+        (["--format", "tap", "x"], 2, "no format is called tap"),
+        (["--claude-code"], 2, "CLAUDE_CONFIG_DIR"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_line(arguments: list[str], code: int, part: str) -> None:
+    ran = looptape("import", *arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+    assert part in ran.err
+
+
+def test_a_folder_is_walked_and_many_strange_files_are_not_many_lines(tmp_path: Path) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    small_tape.write(folder / "good.jsonl", small_tape.records())
+    for number in range(9):
+        (folder / f"notes{number}.txt").write_text("nothing of ours")
+    ran = looptape("import", str(folder))
+    assert (ran.code, len(ran.out.splitlines())) == (0, 1)
+    assert len([row for row in ran.err.splitlines() if row.startswith("looptape: ")]) == 5
+    assert "… 4 more files could not be imported" in ran.err
+    assert looptape("import", str(folder), "--strict").code == 3
+
+
+def test_stdin_is_a_file_named_dash(tmp_path: Path) -> None:
+    data = small_tape.write(tmp_path / "t.jsonl", small_tape.records()).read_bytes()
+    ran = subprocess.run(
+        [sys.executable, "-m", "looptape.tui.cli", "import", "-", "--json"],
+        input=data,
+        capture_output=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert [(f["path"], f["runs"]) for f in json.loads(ran.stdout)["files"]] == [("-", [small_tape.RUN])]
+
+
+def test_skipped_lines_are_named_and_strict_refuses_them(tmp_path: Path) -> None:
+    path = small_tape.write(tmp_path / "t.jsonl", small_tape.records())
+    path.write_bytes(path.read_bytes() + b"{broken\n")
+    ran = looptape("import", str(path), "--strict")
+    assert ran.code == 3
+    assert "lines that cannot be read" in ran.err
+    assert looptape("runs", "--json").json["total"] == 0
+    ran = looptape("import", str(path), "--json")
+    (file,) = ran.json["files"]
+    assert (ran.code, len(file["skipped"])) == (0, 1)
+    promised = "path format runs turns tool_calls skipped unknown warnings"
+    assert not set(promised.split()) - set(file)
+    assert set(file["skipped"][0]) == {"line", "reason"}
+
+
+def test_the_claude_code_folder_is_found_and_kept_in_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    projects = tmp_path / "people" / ".claude" / "projects" / "-work"
+    session(projects, "1")
+    ran = looptape("import", "--claude-code", "--json")
+    assert (ran.code, len(ran.json["files"])) == (0, 1)
+    session(projects, "2", "and this")
+    ran = looptape("runs", "--json")
+    assert [r["title"] for r in ran.json["runs"]] == ["and this", "fix it"] or ran.json["total"] == 2
+    assert looptape("sync", "--json").json["files"] == []
+
+
+def test_large_changes_wait_for_sync_and_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    projects = tmp_path / "people" / ".claude" / "projects" / "-work"
+    session(projects, "1")
+    looptape("import", "--claude-code")
+    session(projects, "2")
+    monkeypatch.setattr("looptape.tui.cli.sources.QUICK_BYTES", 10)
+    ran = looptape("runs", "--json")
+    assert ran.json["total"] == 1
+    assert "1 session file has changed: looptape sync brings it in" in ran.err
+    assert len(looptape("sync", "--json").json["files"]) == 1
+    assert looptape("runs", "--json").json["total"] == 2
+
+
+def test_session_files_wait_while_the_store_is_held_and_come_in_later(tmp_path: Path, home: Path) -> None:
+    projects = tmp_path / "people" / ".claude" / "projects" / "-work"
+    session(projects, "1")
+    looptape("import", "--claude-code")
+    session(projects, "2")
+    with held(home, read_only=True):
+        ran = looptape("runs", "--json")
+        assert (ran.code, ran.json["total"]) == (0, 1), ran.err
+        assert "session files wait" in ran.err
+    assert looptape("runs", "--json").json["total"] == 2
+
+
+def test_sync_moves_journals_and_says_how_much(home: Path) -> None:
+    journal = paths.make_private(home / "journal") and home / "journal" / ("a" * 32 + ".jsonl")
+    head = tape.header(writer="test", started_at=small_tape.START, journal="a" * 32, pid=1)
+    journal.write_bytes(b"".join(map(tape.line, [head, *small_tape.records()])))
+    said = looptape("sync", "--json").json
+    assert (said["version"], said["runs"], said["turns"], said["waiting"]) == (1, 1, 2, 0)
+    assert looptape("show", "last", "--json").json["run"]["id"] == small_tape.RUN
+
+
+def test_bare_on_an_empty_store_says_what_was_found(tmp_path: Path) -> None:
+    for number in range(3):
+        session(tmp_path / "people" / ".claude" / "projects" / "-work", str(number))
+    codex = tmp_path / "people" / ".codex" / "sessions" / "2026"
+    codex.mkdir(parents=True)
+    (codex / "rollout.jsonl").write_text("{}\n")
+    ran = looptape()
+    assert (ran.code, ran.out) == (0, "")
+    assert "3 Claude Code session files" in ran.err
+    assert "1 Codex session file in" in ran.err
+    assert "kB" in ran.err
+    assert "looptape import --claude-code" in ran.err
+    assert "looptape demo" in ran.err
+
+
+def test_info_prints_each_setting_with_its_source(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "people" / "looptape.toml").write_text("limit = 7\n")
+    facts = looptape("info", "--json").json
+    of = {s["name"]: (s["value"], s["source"]) for s in facts["settings"]}
+    assert of["limit"] == (7, "project")
+    assert of["home"] == (str(home), "environment")
+    assert of["content"] == ("full", "default")
+    assert facts["paths"]["store"] == str(home / "store.duckdb")
+    out = looptape("info").out
+    assert "LOOPTAPE_LIMIT" in out
+    assert str(tmp_path / "people" / "looptape.toml") in out
+
+
+def test_a_wrong_settings_file_stops_commands_with_one_line(tmp_path: Path) -> None:
+    (tmp_path / "people" / "looptape.toml").write_text("limit = 'many'\n")
+    ran = looptape("runs")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "looptape.toml: limit is 'many'" in ran.err
+
+
+def test_doctor_records_a_turn_for_real_and_reads_it_back(home: Path) -> None:
+    ran = looptape("doctor", "--json")
+    of = {c["name"]: c for c in ran.json["checks"]}
+    assert of["anthropic"]["state"] == "ok", of["anthropic"]
+    assert of["openai"]["state"] in ("ok", "info"), of["openai"]
+    assert of["prices"]["state"] == "ok"
+    assert of["disk"]["state"] in ("ok", "warn")
+    assert (ran.code, ran.json["ok"]) == (0, True)
+    assert not (home / "journal").exists()
+
+
+def test_doctor_says_when_recording_is_off_or_an_sdk_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from looptape.tui.cli import doctor
+
+    monkeypatch.setenv("LOOPTAPE", "off")
+    monkeypatch.setattr(doctor, "SDKS", ("anthropic",))
+    monkeypatch.setattr(doctor, "ANY_PYTHON", "/bin/false")
+    ran = looptape("doctor")
+    assert ran.code == 1
+    assert "a test recording failed" in ran.out
+    assert "unset it to record" in ran.out
+
+
+def test_a_held_store_is_exit_3_naming_the_holder(home: Path) -> None:
+    small = small_tape.write(home.parent / "t.jsonl", small_tape.records())
+    looptape("import", str(small))
+    with held(home) as pid:
+        ran = looptape("runs")
+    assert (ran.code, ran.out) == (3, "")
+    assert str(pid) in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_record_passes_arguments_and_exit_code_on(tmp_path: Path) -> None:
+    script = tmp_path / "agent.py"
+    script.write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    command = [
+        sys.executable,
+        "-m",
+        "looptape.tui.cli",
+        "record",
+        "--",
+        sys.executable,
+        str(script),
+        "--proxy",
+        "-x",
+        "a b",
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
+    assert (ran.returncode, ran.stdout) == (7, "['--proxy', '-x', 'a b']\n")
+
+
+def test_a_program_that_is_not_there_is_exit_2() -> None:
+    ran = looptape("record", "--", "no-such-program-here")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "no-such-program-here" in ran.err
+
+
+def test_the_demo_shows_the_list_then_a_run_then_what_to_try(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from looptape import sample_traces
+
+    recorded = []
+
+    def record(at: Path) -> None:
+        recorded.append(at)
+        with open_store(at) as store:
+            store.ingest(small_tape.records())
+
+    monkeypatch.setattr(sample_traces, "demo", types.SimpleNamespace(record=record), raising=False)
+    ran = looptape("demo", "--no-tui")
+    assert ran.code == 0, ran.err
+    assert recorded == [home]
+    parts = [
+        "$ looptape runs",
+        "revenue",
+        "$ looptape show ",
+        "> What is 7%",
+        "→ search",
+        "next",
+        "--request",
+        "looptape sql",
+        "the screen",
+    ]
+    places = [ran.out.index(part) for part in parts]
+    assert places == sorted(places)
+    again = looptape("demo")
+    assert again.code == 0
+    tried = [line.split("     ")[0].split()[1:] for line in ran.out.splitlines() if line.startswith("  looptape show")]
+    assert looptape(*tried[0]).code == 0

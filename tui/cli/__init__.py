@@ -1,0 +1,49 @@
+"""The command line: one file per command, listed here in the order shown to people."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: ``looptape NAME`` is ``command`` in the module NAME (``import_`` for a Python word)."""
+
+    name: str
+    says: str
+
+    @property
+    def module(self) -> str:
+        """The module's full name."""
+        return f"{__name__}.{'import_' if self.name == 'import' else self.name}"
+
+
+COMMANDS = (
+    Command("tui", "Open the terminal screen."),
+    Command("demo", "Record sample loops (no key, no network) and look at them."),
+    Command("record", "Run a program with recording on."),
+    Command("import", "Bring in sessions and tapes you already have."),
+    Command("sync", "Move what was recorded into the store."),
+    Command("runs", "List recorded runs."),
+    Command("show", "Read a run as a transcript, or one turn whole."),
+    Command("sql", "Ask the store in SQL, read-only."),
+    Command("export", "Write runs as a tape or as markdown."),
+    Command("doctor", "Check that recording works here."),
+    Command("info", "Print every path, version and setting with its source."),
+    Command("completion", "Print the shell completion script."),
+    Command("version", "Print the version."),
+)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """The console script: runs a command and exits with its code."""
+    from .. import report
+
+    sys.exit(report.guard(lambda: _run(argv)))
+
+
+def _run(argv: list[str] | None) -> object:
+    from .group import cli
+
+    return cli.main(argv, prog_name="looptape", standalone_mode=False)

@@ -1,0 +1,112 @@
+"""`looptape import`: sessions and tapes that are already there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...tracer.errors import LooptapeError, UsageError
+from .. import format as fmt
+from .. import report
+from . import sources
+from .options import json_option
+
+if TYPE_CHECKING:
+    from ...tracer.importers import FileReport
+    from ...tracer.store import Store
+
+
+BAD_SHOWN = 5
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--format", "form", metavar="NAME", help="The format, when it cannot be recognised.")
+@click.option("--strict", is_flag=True, help="Refuse files with lines or kinds that cannot be read (exit 3).")
+@click.option(
+    "--claude-code", is_flag=True, help="The Claude Code sessions of this machine; kept in step from then on."
+)
+@json_option
+def command(paths: tuple[str, ...], form: str | None, strict: bool, claude_code: bool, as_json: bool) -> int:
+    """Bring in files and folders of any known format; - is stdin."""
+    from ...tracer.store import open_store
+
+    folders = _claude_code() if claude_code else []
+    if not paths and not folders:
+        raise UsageError("usage", "nothing to import was named", "Give a file or folder, - for stdin, or --claude-code")
+    codes = [report.FINE]
+    with open_store() as store:
+        reports = []
+        for path in paths:
+            some, code = _import(store, path, form, strict)
+            reports += some
+            codes.append(code)
+        for folder in folders:
+            sources.remember(folder)
+        if folders:
+            reports += sources.in_step(store, report.progress, everything=True)
+            report.progress("")
+        for text in store.notices:
+            report.note(text)
+    if as_json:
+        report.data({"files": [r.as_json() for r in reports]})
+    else:
+        _print(reports)
+    return max(codes)
+
+
+def _import(store: Store, path: str, form: str | None, strict: bool) -> tuple[list[FileReport], int]:
+    """The reports of one argument and its exit code; a bad one is a report too, so that the others still come in."""
+    from ...tracer.importers import FileReport, import_path
+
+    place = path if path == "-" else Path(path).expanduser()
+    report.progress(f"importing {path}")
+    try:
+        found = list(import_path(store, place, format=form, strict=strict))
+    except LooptapeError as error:
+        if isinstance(error, UsageError) and error.slug == "unknown-format":
+            raise  # --format names nothing: true of every file
+        return [FileReport(path=path, format=None, error=error.what, cure=error.cure)], error.exit_code
+    finally:
+        report.progress("")
+    # in a walked folder a file of no known format is nothing bad, unless nobody had anything to say
+    bad = [r for r in found if r.error is not None]
+    return found, report.UNUSABLE if bad and (strict or len(bad) == len(found)) else report.FINE
+
+
+def _claude_code() -> list[Path]:
+    folders = sources.claude_folders()
+    if not folders:
+        raise UsageError(
+            "no-sessions",
+            "there are no Claude Code sessions in ~/.claude/projects",
+            "Set CLAUDE_CONFIG_DIR, or name the folder",
+        )
+    return folders
+
+
+def _print(reports: list[FileReport]) -> None:
+    done = [r for r in reports if r.error is None]
+    for one in done:
+        figures = f"{fmt.counted(len(one.runs), 'run')}, {fmt.counted(one.turns, 'turn')}, {fmt.counted(one.tool_calls, 'call')}"
+        report.out(one.path, report.Styled(f"  {one.format}  ", "dim"), figures)
+        for skip in list(one.skipped)[:3]:
+            report.note(f"  line {skip.get('line')}: {skip.get('reason')}")
+        if len(one.skipped) > 3:
+            report.note(f"  … {len(one.skipped) - 3:,} more lines skipped: --json names them")
+        if one.unknown:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in list(one.unknown.items())[:5])
+            more = f", … {len(one.unknown) - 5} more: --json" if len(one.unknown) > 5 else ""
+            report.note(f"  unknown kinds, kept out: {kinds}{more}")
+        for warning in one.warnings:
+            report.note(f"  ⚠ {warning}")
+    bad = [r for r in reports if r.error is not None]
+    for one in bad[:BAD_SHOWN]:
+        report.error(LooptapeError("import", one.error or "", one.cure or ""))
+    if len(bad) > BAD_SHOWN:
+        report.note(f"… {len(bad) - BAD_SHOWN:,} more files could not be imported: --json names them")
+    runs = {run for r in done for run in r.runs}
+    if len(done) > 1:
+        report.note(f"{fmt.counted(len(done), 'file')}, {fmt.counted(len(runs), 'run')}")

@@ -1,0 +1,68 @@
+"""`looptape info`: every path, version and effective setting with its source."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...tracer import paths, settings
+from .. import report
+from . import sources
+from .doctor import LIBRARIES, SDKS, version
+from .options import json_option, project
+
+
+@click.command("info")
+@json_option
+def command(as_json: bool) -> None:
+    """Print every path, version and effective setting with its source."""
+    facts = _facts()
+    if as_json:
+        report.data(facts)
+        return
+    for title, key in (("paths", "paths"), ("versions", "versions")):
+        report.out(report.Styled(title, "accent"))
+        report.table([report.Column("")] * 2, [[k, str(v or "-")] for k, v in facts[key].items()], indent="  ")
+    report.out(report.Styled("settings", "accent"))
+    rows = [[s["name"], str(s["value"]), f"{s['source']} ({s['where']})", s["env"]] for s in facts["settings"]]
+    report.table([report.Column(c) for c in ("name", "value", "from", "variable")], rows, indent="  ")
+
+
+def _facts() -> dict[str, Any]:
+    import os
+
+    from ... import __version__
+
+    values = settings.effective()
+    settings.export(values, os.environ)
+    project_file = settings.project_file(Path.cwd())
+    names = (*SDKS, *LIBRARIES, "genai-prices", "click", "platformdirs", "opentelemetry-api")
+    return {
+        "paths": {
+            "home": str(paths.home()),
+            "store": str(paths.store_file()),
+            "journals": str(paths.journal_dir()),
+            "drained": str(paths.done_dir()),
+            "lock": str(paths.lock_file()),
+            "project": project(),
+            "project settings": None if project_file is None else str(project_file),
+            "user settings": str(settings.user_file()),
+            "code": str(Path(__file__).parents[2]),
+            **{f"kept in step {n}": str(p) for n, p in enumerate(sources.remembered(), 1)},
+        },
+        "versions": {
+            "looptape": __version__,
+            "python": platform.python_version(),
+            "platform": f"{sys.platform} {platform.release()}",
+            **{name: version(name) for name in names},
+        },
+        "settings": [
+            {"name": s.name, "value": v.value, "source": v.source, "where": v.where, "env": s.env, "help": s.help}
+            for s in settings.SETTINGS
+            for v in (values[s.name],)
+        ],
+    }

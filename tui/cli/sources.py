@@ -1,0 +1,157 @@
+"""Folders of other programs' sessions: which are here, which are remembered and kept in step."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...tracer import paths
+from ...tracer.errors import LooptapeError
+
+if TYPE_CHECKING:
+    from ...tracer.importers import FileReport
+    from ...tracer.store import Store
+
+QUICK_BYTES = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Session files found below a folder. ``files`` maps a path to (mtime in ns, octets)."""
+
+    program: str
+    path: Path
+    files: Mapping[str, tuple[int, int]]
+
+    @property
+    def octets(self) -> int:
+        """Octets of all files."""
+        return sum(size for _, size in self.files.values())
+
+
+def claude_folders(env: Mapping[str, str] | None = None) -> list[Path]:
+    """The folders where Claude Code keeps its sessions, those that exist."""
+    env = os.environ if env is None else env
+    given = [
+        Path(part).expanduser() / "projects" for part in env.get("CLAUDE_CONFIG_DIR", "").split(",") if part.strip()
+    ]
+    usual = [Path.home() / ".claude" / "projects", Path.home() / ".config" / "claude" / "projects"]
+    return _existing(given or usual)
+
+
+def codex_folders(env: Mapping[str, str] | None = None) -> list[Path]:
+    """The folder where Codex keeps its sessions, when it exists."""
+    env = os.environ if env is None else env
+    root = Path(env["CODEX_HOME"]).expanduser() if env.get("CODEX_HOME") else Path.home() / ".codex"
+    return _existing([root / "sessions"])
+
+
+def found() -> list[Folder]:
+    """What other programs left on this machine, by program; folders without a session left out."""
+    folders = [Folder("Claude Code", path, scan(path)) for path in claude_folders()]
+    folders += [Folder("Codex", path, scan(path)) for path in codex_folders()]
+    return [f for f in folders if f.files]
+
+
+def scan(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every .jsonl below a folder with its time and size; what cannot be read is left out."""
+    return dict(sorted(_walk(str(folder))))
+
+
+def remember(folder: Path) -> None:
+    """Keeps a folder in step from now on."""
+    known = _load()
+    known.setdefault(str(folder.absolute()), {})
+    _save(known)
+
+
+def remembered() -> list[Path]:
+    """The folders that are kept in step."""
+    return [Path(p) for p in _load()]
+
+
+def in_step(store: Store, tell: Callable[[str], None], *, everything: bool = False) -> list[FileReport]:
+    """Imports what changed in the remembered folders; large changes only when ``everything`` is asked for.
+
+    Args:
+        tell: Called with progress, and with one line when changes were left for ``looptape sync``.
+    """
+    known = _load()
+    changed = []
+    for folder, old in known.items():
+        for path, stat in scan(Path(folder)).items():
+            if old.get(path) != list(stat):
+                changed.append((folder, path, stat))
+    octets = sum(stat[1] for *_, stat in changed)
+    if octets > QUICK_BYTES and not everything:
+        one = len(changed) == 1
+        what = "1 session file has changed" if one else f"{len(changed):,} session files have changed"
+        tell(f"{what}: looptape sync brings {'it' if one else 'them'} in")
+        return []
+    reports: list[FileReport] = []
+    try:
+        for number, (folder, path, stat) in enumerate(changed, 1):
+            tell(f"importing {number:,} of {len(changed):,}: {path}")
+            reports += _import(store, path)
+            known[folder][path] = list(stat)
+    except LooptapeError as error:
+        tell(f"session files wait: {error.what}")
+    finally:
+        if changed:
+            _save(known)
+    return reports
+
+
+def _import(store: Store, path: str) -> list[FileReport]:
+    """A file that is no session is no news at every command; a store that cannot be written stops the rest."""
+    from ...tracer.importers import import_path
+
+    try:
+        return list(import_path(store, Path(path)))
+    except LooptapeError as error:
+        if error.slug.startswith(("store-", "disk-")):
+            raise
+        return []
+
+
+def _existing(folders: list[Path]) -> list[Path]:
+    return [f for f in dict.fromkeys(folders) if f.is_dir()]
+
+
+def _walk(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        with suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(entry.path)
+            elif entry.name.endswith(".jsonl"):
+                stat = entry.stat()
+                yield entry.path, (stat.st_mtime_ns, stat.st_size)
+
+
+def _file() -> Path:
+    return paths.home() / "folders.json"
+
+
+def _load() -> dict[str, dict[str, Any]]:
+    try:
+        known = json.loads(_file().read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {k: v for k, v in known.items() if isinstance(v, dict)} if isinstance(known, dict) else {}
+
+
+def _save(known: dict[str, dict[str, Any]]) -> None:
+    paths.make_private(paths.home())
+    new = _file().with_suffix(".new")
+    new.write_text(json.dumps(known))
+    new.chmod(0o600)
+    new.replace(_file())

@@ -1,0 +1,115 @@
+"""`looptape sql`: read-only SQL over the documented views."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...tracer.errors import UsageError
+from .. import report
+
+ROWS = 1000
+
+
+@click.command("sql")
+@click.argument("query")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "json", "csv", "parquet")),
+    default="table",
+    show_default=True,
+    help="How the rows are written.",
+)
+@click.option("-o", "--output", metavar="FILE", help="The file for csv and parquet.")
+def command(query: str, form: str, output: str | None) -> None:
+    """Ask the store in SQL over the views runs, turns, tool_calls, messages, attempts and events."""
+    from .reading import reading
+
+    if output and form in ("table", "json"):
+        raise UsageError("usage", f"-o is for csv and parquet, not {form}", "Redirect stdout instead")
+    if form == "parquet" and not output:
+        raise UsageError("usage", "parquet needs a file", "Add -o FILE")
+    with reading() as store:
+        limit = ROWS if form == "table" else None
+        columns, types, rows = store.sql(query, limit=None if limit is None else limit + 1)
+    if form == "json":
+        report.data(
+            {
+                "columns": [{"name": n, "type": str(t)} for n, t in zip(columns, types, strict=True)],
+                "rows": _plain(columns, rows),
+            }
+        )
+    elif form == "csv":
+        _csv(columns, rows, output)
+    elif form == "parquet":
+        from ...tracer.store import parquet
+
+        parquet.write(Path(output or "").expanduser(), columns, [str(t) for t in types], rows)
+        report.note(f"wrote {len(rows):,} rows to {output}")
+    else:
+        _table(columns, types, rows)
+
+
+def _table(columns: list[str], types: list[Any], rows: list[Any]) -> None:
+    shown = rows[:ROWS]
+    right = [
+        str(t)
+        .upper()
+        .startswith(("BIGINT", "INT", "UBIGINT", "HUGEINT", "DOUBLE", "FLOAT", "DECIMAL", "SMALL", "TINY"))
+        for t in types
+    ]
+    null = report.Styled("NULL", "dim")
+    heads = [report.Column(name, right=r, grow=not r) for name, r in zip(columns, right, strict=True)]
+    report.table(heads, [[null if v is None else _cell(v) for v in row] for row in shown])
+    if len(rows) > ROWS:
+        report.note(f"only the first {ROWS:,} rows: --format csv for all")
+    elif not rows:
+        report.note("no rows")
+
+
+def _csv(columns: list[str], rows: list[Any], output: str | None) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([["" if v is None else _cell(v) for v in row] for row in rows])
+    if output and output != "-":
+        from .export import _write
+
+        _write(Path(output).expanduser(), iter([text.getvalue()]))
+        report.note(f"wrote {len(rows):,} rows to {output}")
+    else:
+        report.exact(text.getvalue())
+
+
+def _plain(columns: list[str], rows: list[Any]) -> list[dict[str, Any]]:
+    return [{name: _value(v) for name, v in zip(columns, row, strict=True)} for row in rows]
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(k): _value(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_value(v) for v in value]
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(value, (dict, list, tuple)):
+        import json
+
+        return json.dumps(_value(value), ensure_ascii=False)
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,174 @@
+"""Numbers, money, times and durations as people read them: the same on every screen and in every print."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ..tracer.model import Run, Usage
+
+MISSING = "-"
+
+SIGNS = {
+    "running": "●",
+    "completed": "✓",
+    "limit": "✗",
+    "halted": "■",
+    "failed": "✗",
+    "interrupted": "◌",
+    "unknown": "?",
+    "open": "●",
+    "ok": "✓",
+    "error": "✗",
+    "abandoned": "◌",
+    "cancelled": "◌",
+}
+STYLES = {"running": "accent", "completed": "good", "limit": "bad", "halted": "bad", "failed": "bad", "error": "bad"}
+
+
+def count(number: float | None) -> str:
+    """``1,904``; ``-`` when unknown."""
+    return MISSING if number is None else f"{number:,.0f}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 turn``, ``3 turns``, ``2,000 entries``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def thousands(tokens: int | None) -> str:
+    """Tokens in thousands, for columns whose head says k: ``0.4``, ``9.1``, ``412``, ``1,904``."""
+    if tokens is None:
+        return MISSING
+    k = tokens / 1000
+    return f"{k:.1f}" if k < 99.95 else f"{k:,.0f}"
+
+
+def short_tokens(tokens: int | None) -> str:
+    """Tokens with their unit: ``840``, ``1.2k``, ``41k``, ``1.9M``."""
+    if tokens is None:
+        return MISSING
+    if tokens < 1000:
+        return str(tokens)
+    if tokens < 9950:
+        return f"{tokens / 1000:.1f}k"
+    return f"{tokens / 1000:.0f}k" if tokens < 999_500 else f"{tokens / 1e6:.1f}M"
+
+
+def money(usd: float | None, *, sign: bool = True) -> str:
+    """``$0.31``, ``$0.0042`` below a cent, ``$1,204.00``; ``unpriced`` when the price is not known."""
+    if usd is None:
+        return "unpriced"
+    mark = "$" if sign else ""
+    if usd and abs(usd) < 0.00005:
+        return f"<{mark}0.0001"
+    return f"{mark}{usd:.4f}" if usd and abs(usd) < 0.0095 else f"{mark}{usd:,.2f}"
+
+
+def percent(part: int | None, whole: int | None) -> str:
+    """``91 %``; ``-`` when there is nothing to divide."""
+    if part is None or not whole:
+        return MISSING
+    return f"{100 * part / whole:.0f} %"
+
+
+def cache_share(usage: Usage) -> str:
+    """How much of what the model read came from the cache: ``91 %``."""
+    return percent(usage.cache_read, usage.context)
+
+
+def duration(ms: float | None) -> str:
+    """``12 ms``, ``0.8 s``, ``42 s``, ``9:20``, ``1:02:05``."""
+    if ms is None:
+        return MISSING
+    if ms < 99.5:
+        return f"{ms:.0f} ms"
+    seconds = ms / 1000
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def run_ms(run: Run, now: int | None = None) -> float | None:
+    """Milliseconds a run took; of a running one until ``now`` (µs)."""
+    end = run.ended_at if run.ended_at is not None else (now if run.status == "running" else None)
+    return None if end is None or run.started_at is None else max(0, end - run.started_at) / 1000
+
+
+def ago(at: int | None, now: int) -> str:
+    """Relative under a day (``now``, ``2m``, ``18h``), then days, then the local date."""
+    if at is None:
+        return MISSING
+    seconds = (now - at) / 1e6
+    if seconds < 0:
+        return clock(at)
+    if seconds < 60:
+        return "now" if seconds < 5 else f"{seconds:.0f}s"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f}m"
+    if seconds < 86400:
+        return f"{seconds // 3600:.0f}h"
+    return f"{seconds // 86400:.0f}d" if seconds < 14 * 86400 else f"{local(at):%Y-%m-%d}"
+
+
+def clock(at: int | None) -> str:
+    """Local time with its zone: ``2026-11-29 14:02:03 CET``."""
+    return MISSING if at is None else f"{local(at):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def local(at: int) -> datetime:
+    """The moment in the zone of this machine (``TZ``)."""
+    return datetime.fromtimestamp(at / 1e6).astimezone()
+
+
+def iso(at: int | None) -> str | None:
+    """ISO 8601 in UTC for JSON: ``2026-11-29T13:02:03.000250+00:00``."""
+    if at is None:
+        return None
+    seconds, micros = divmod(at, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat(timespec="microseconds")
+
+
+def size(octets: int) -> str:
+    """``640 B``, ``12 kB``, ``1.9 GB`` (decimal units)."""
+    if octets < 1000:
+        return f"{octets} B"
+    value, units = octets / 1000, ["kB", "MB", "GB", "TB"]
+    while value >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.1f} {units[0]}" if value < 9.95 else f"{value:.0f} {units[0]}"
+
+
+def sign(status: str) -> str:
+    """The sign of a run's or turn's status; states never differ by colour alone."""
+    return SIGNS.get(status, "?")
+
+
+def run_signs(run: Run) -> str:
+    """What a list says of a run beside its figures: why it ended, whose child it is, its outcome."""
+    said = []
+    if run.status == "running":
+        said.append("▶ running")
+    elif run.status not in ("completed", "unknown"):
+        said.append(run.reason or run.status)
+    elif run.status == "unknown" and run.reason:
+        said.append(run.reason)
+    if run.parent:
+        where = f" @{run.parent.turn}" if run.parent.turn else ""
+        said.append(f"⑂ {run.parent.kind}{where}" if run.parent.kind == "fork" else f"↳ {run.parent.kind}{where}")
+    if run.outcome and run.outcome.get("verdict"):
+        said.append(f"outcome {run.outcome['verdict']}")
+    if run.unpriced_turns:
+        said.append(f"{run.unpriced_turns:,} unpriced")
+    if run.warnings:
+        said.append(f"⚠ {len(run.warnings)}")
+    return " · ".join(said)
+
+
+def run_title(run: Run) -> str:
+    """What a person calls a run: its name, else its title, else its agent, else its id."""
+    return run.name or run.title or run.agent or run.id
