@@ -1,0 +1,1 @@
+"""Recorded tapes and the small loops that made them; they ship, feed the demo and the tests."""
