@@ -80,6 +80,8 @@ def duration(ms: float | None) -> str:
     """``12 ms``, ``0.8 s``, ``42 s``, ``9:20``, ``1:02:05``."""
     if ms is None:
         return MISSING
+    if ms < 0.95:
+        return "<1 ms" if ms > 0 else "0 ms"
     if ms < 99.5:
         return f"{ms:.0f} ms"
     seconds = ms / 1000
@@ -154,9 +156,9 @@ def run_signs(run: Run) -> str:
     if run.status == "running":
         said.append("▶ running")
     elif run.status not in ("completed", "unknown"):
-        said.append(run.reason or run.status)
+        said.append(_short(run.reason) or run.status)
     elif run.status == "unknown" and run.reason:
-        said.append(run.reason)
+        said.append(_short(run.reason))
     if run.parent:
         where = f" @{run.parent.turn}" if run.parent.turn else ""
         said.append(f"⑂ {run.parent.kind}{where}" if run.parent.kind == "fork" else f"↳ {run.parent.kind}{where}")
@@ -167,6 +169,12 @@ def run_signs(run: Run) -> str:
     if run.warnings:
         said.append(f"⚠ {len(run.warnings)}")
     return " · ".join(said)
+
+
+def _short(reason: str | None, limit: int = 60) -> str:
+    """A reason on one line, as long as a list can bear; `show` has all of it."""
+    line = " ".join((reason or "").split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def run_title(run: Run) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ..replay.message_parts import plain_text
@@ -88,13 +89,20 @@ def _more(run: Run) -> None:
         where = f":{run.parent.turn}" if run.parent.turn else ""
         report.out(Styled(f"{run.parent.kind} of {run.parent.run}{where}", "dim"))
     if run.outcome:
-        report.out("outcome ", ", ".join(f"{k} {plain_text(v)}" for k, v in run.outcome.items() if v is not None))
+        report.out("outcome ", _outcome(run.outcome))
     if run.limits:
         report.out(Styled("limits " + ", ".join(f"{k} {v}" for k, v in run.limits.items()), "dim"))
     if run.tags:
         report.out(Styled("tags " + ", ".join(f"{k}={v}" for k, v in run.tags.items()), "dim"))
     for warning in run.warnings:
         report.out(Styled(f"⚠ {warning}", "warn"))
+
+
+def _outcome(outcome: Mapping[str, Any]) -> str:
+    """``pass: compared with the annual report``, other facts behind."""
+    head = ": ".join(plain_text(outcome[k]) for k in ("verdict", "note") if outcome.get(k) is not None)
+    rest = [f"{k} {plain_text(v)}" for k, v in outcome.items() if k not in ("verdict", "note") and v is not None]
+    return ", ".join([head, *rest] if head else rest)
 
 
 def _turn_head(turn: Turn) -> None:

@@ -103,8 +103,7 @@ def test_a_folder_is_walked_and_many_strange_files_are_not_many_lines(tmp_path: 
         (folder / f"notes{number}.txt").write_text("nothing of ours")
     ran = looptape("import", str(folder))
     assert (ran.code, len(ran.out.splitlines())) == (0, 1)
-    assert len([row for row in ran.err.splitlines() if row.startswith("looptape: ")]) == 5
-    assert "… 4 more files could not be imported" in ran.err
+    assert "9 files of no known format passed over: notes0.txt, notes1.txt, notes2.txt, …" in ran.err
     assert looptape("import", str(folder), "--strict").code == 3
 
 
@@ -283,7 +282,7 @@ def test_the_demo_shows_the_list_then_a_run_then_what_to_try(home: Path, monkeyp
         with open_store(at) as store:
             store.ingest(small_tape.records())
 
-    monkeypatch.setattr(sample_traces, "demo", types.SimpleNamespace(record=record), raising=False)
+    monkeypatch.setattr(sample_traces, "demo", types.SimpleNamespace(record=record, tapes=list), raising=False)
     ran = looptape("demo", "--no-tui")
     assert ran.code == 0, ran.err
     assert recorded == [home]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import click
 
@@ -28,19 +27,13 @@ def command(no_tui: bool) -> int | None:
     return None
 
 
-def tapes() -> list[Path]:
-    """The tapes that come with looptape."""
-    from ... import sample_traces
-
-    return sorted(Path(sample_traces.__path__[0]).glob("*.jsonl"))
-
-
 def _import_tapes() -> None:
+    from ...sample_traces import demo
     from ...tracer.importers import import_path
     from ...tracer.store import open_store
 
     with open_store() as store:
-        for number, tape in enumerate(tapes(), 1):
+        for number, tape in enumerate(demo.tapes(), 1):
             report.progress(f"importing sample tape {number}")
             import_path(store, tape)
     report.progress("")

@@ -71,9 +71,9 @@ def _import(store: Store, path: str, form: str | None, strict: bool) -> tuple[li
         return [FileReport(path=path, format=None, error=error.what, cure=error.cure)], error.exit_code
     finally:
         report.progress("")
-    # in a walked folder a file of no known format is nothing bad, unless nobody had anything to say
-    bad = [r for r in found if r.error is not None]
-    return found, report.UNUSABLE if bad and (strict or len(bad) == len(found)) else report.FINE
+    # a file of no known format in a walked folder is nothing bad, unless somebody asked to be strict
+    bad = any(r.error is not None or (strict and r.format is None) for r in found)
+    return found, report.UNUSABLE if bad else report.FINE
 
 
 def _claude_code() -> list[Path]:
@@ -88,9 +88,11 @@ def _claude_code() -> list[Path]:
 
 
 def _print(reports: list[FileReport]) -> None:
-    done = [r for r in reports if r.error is None]
+    done = [r for r in reports if r.error is None and r.format is not None]
     for one in done:
-        figures = f"{fmt.counted(len(one.runs), 'run')}, {fmt.counted(one.turns, 'turn')}, {fmt.counted(one.tool_calls, 'call')}"
+        turns = one.turns + one.counts.get("sub_agent_turns", 0)
+        calls = one.tool_calls + one.counts.get("sub_agent_calls", 0)
+        figures = f"{fmt.counted(len(one.runs), 'run')}, {fmt.counted(turns, 'turn')}, {fmt.counted(calls, 'call')}"
         report.out(one.path, report.Styled(f"  {one.format}  ", "dim"), figures)
         for skip in list(one.skipped)[:3]:
             report.note(f"  line {skip.get('line')}: {skip.get('reason')}")
@@ -107,6 +109,10 @@ def _print(reports: list[FileReport]) -> None:
         report.error(LooptapeError("import", one.error or "", one.cure or ""))
     if len(bad) > BAD_SHOWN:
         report.note(f"… {len(bad) - BAD_SHOWN:,} more files could not be imported: --json names them")
+    strange = [Path(r.path).name for r in reports if r.error is None and r.format is None]
+    if strange:
+        names = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
+        report.note(f"{fmt.counted(len(strange), 'file')} of no known format passed over: {names}")
     runs = {run for r in done for run in r.runs}
     if len(done) > 1:
         report.note(f"{fmt.counted(len(done), 'file')}, {fmt.counted(len(runs), 'run')}")
