@@ -1,0 +1,257 @@
+"""The rows that one slice of records touches: read once, changed in memory, written back once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..canonical import digest
+from .rows import Bad, Connection, Row, append, delete_turns, select, text, whole
+from .spans import History, Span
+from .text import encode, facts
+
+_HASH = re.compile("[0-9a-f]{32}")
+Key = tuple[str, int]
+
+
+class Batch:
+    """What a slice of records refers to. `load`, then change rows, then `write`, all in one transaction."""
+
+    def __init__(self, con: Connection, *, source: str | None = None) -> None:
+        self.con = con
+        self.journal: str | None = None
+        self.source = source
+        self.runs: dict[str, Row] = {}
+        self.turns: dict[Key, Row] = {}
+        self.calls: dict[Key, list[Row]] = {}
+        self.attempts: dict[Key, list[Row]] = {}
+        self.histories: dict[str, History] = {}
+        self.chunks: dict[tuple[str, int, int, int], Row | None] = {}
+        self.events: dict[tuple[Any, ...], Row | None] = {}
+        self.blobs: dict[str, Row] = {}
+        self.texts: dict[str, str] = {}
+        self.spoken: dict[str, None] = {}
+        self.touched: set[Key] = set()
+        self.ended: set[Key] = set()
+        self._fresh_blobs: list[Row] = []
+        self._filled_blobs: list[Row] = []
+        self._before: dict[int, Row] = {}
+        self._calls_before: dict[Key, list[Row]] = {}
+        self._next_blob = 1
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def load(self, records: Sequence[Any]) -> None:
+        """Reads the rows that these records can touch."""
+        runs, keys, hashes, kinds = _mentioned(records)
+        self._next_blob = 1 + self.con.execute("select coalesce(max(id), 0) from base.blobs").fetchone()[0]
+        self._load_blobs(hashes)
+        names = [encode(r) for r in runs]
+        for row in select(self.con, "select * from base.runs where id in (select unnest(?::varchar[]))", [names]):
+            self.runs[row["id"]] = self._remember(row)
+        if not self.runs:
+            return
+        if keys:
+            self._load_turns(keys, chunks="chunk" in kinds)
+        if "event" in kinds:
+            for row in select(
+                self.con, "select * from base.events where run in (select unnest(?::varchar[]))", [names]
+            ):
+                self.events[_event_key(row)] = None
+        if "turn_start" in kinds:
+            self._load_histories(names)
+
+    def _load_turns(self, keys: set[Key], *, chunks: bool) -> None:
+        pairs = [[encode(k[0]) for k in keys], [k[1] for k in keys]]
+        within = "join (select unnest($1::varchar[]) as run, unnest($2::integer[]) as n) as k on t.run = k.run"
+        for row in select(self.con, f"select t.* from base.turns as t {within} and t.number = k.n", pairs):  # noqa: S608
+            self.turns[row["run"], row["number"]] = self._remember(row)
+        order = "order by t.run, t.turn, t.position"
+        for row in select(self.con, f"select t.* from base.calls as t {within} and t.turn = k.n {order}", pairs):  # noqa: S608
+            self.calls.setdefault((row["run"], row["turn"]), []).append(row)
+        self._calls_before = {k: [dict(r) for r in rows] for k, rows in self.calls.items()}
+        if chunks:
+            what = "select t.run, t.turn, t.attempt, t.seq from base.chunks as t"
+            for row in select(self.con, f"{what} {within} and t.turn = k.n", pairs):
+                self.chunks[row["run"], row["turn"], row["attempt"], row["seq"]] = None
+
+    def _load_histories(self, names: list[str]) -> None:
+        spans: dict[str, list[Span]] = {}
+        turns: dict[str, list[int]] = {}
+        mine = "where run in (select unnest(?::varchar[]))"
+        for row in select(self.con, f"select * from base.spans {mine}", [names]):  # noqa: S608
+            span = Span(row["position"], row["blob"], row["first_turn"], row["last_turn"])
+            spans.setdefault(row["run"], []).append(span)
+        query = f"select run, number from base.turns {mine} and message_count is not null"  # noqa: S608
+        for row in select(self.con, query, [names]):
+            turns.setdefault(row["run"], []).append(row["number"])
+        for run in turns:
+            self.histories[run] = History(spans.get(run, []), turns[run])
+
+    def _load_blobs(self, hashes: set[str]) -> None:
+        if hashes and self._next_blob > 1:
+            query = (
+                "select id, replace(hash::varchar, '-', '') as hash, text is null as unknown, length "
+                "from base.blobs where hash in (select unnest(?::uuid[]))"
+            )
+            for row in select(self.con, query, [list(hashes)]):
+                self.blobs[row["hash"]] = row
+
+    def _remember(self, row: Row) -> Row:
+        self._before[id(row)] = dict(row)
+        return row
+
+    # -- rows to change --------------------------------------------------------------------------------------
+
+    def run(self, record: Row) -> Row:
+        """The row of the record's run, made if it is new."""
+        name = text(record.get("run"), "run", needed=True)
+        if not name:
+            raise Bad("run is empty")
+        self.spoken[name] = None
+        row = self.runs.get(name)
+        if row is None:
+            row = self.runs[name] = {"id": name, "status": "running", "source": self.source}
+        at = whole(record.get("at"), "at")
+        if at is not None:
+            row["last_at"] = max(at, row.get("last_at") or at)
+        row["journal"] = self.journal or row.get("journal")
+        return row
+
+    def turn(self, record: Row) -> Row:
+        """The row of the record's turn, made if it is new."""
+        number = whole(record.get("turn"), "turn", needed=True, limit=2**31 - 2)
+        if number is None or number < 1:
+            raise Bad("turn is less than 1")
+        run = self.run(record)["id"]
+        row = self.turns.get((run, number))
+        if row is None:
+            row = self.turns[run, number] = {"run": run, "number": number, "status": "open", "inherited": False}
+        self.touched.add((run, number))
+        return row
+
+    def call(self, record: Row) -> Row:
+        """The row of the record's tool call, made if the turn's own list lacks it."""
+        name = text(record.get("call"), "call", needed=True)
+        turn = self.turn(record)
+        rows = self.calls.setdefault((turn["run"], turn["number"]), [])
+        for row in rows:
+            if row["id"] == name:
+                return row
+        row = {
+            "run": turn["run"], "turn": turn["number"], "position": len(rows) + 1, "id": name, "listed": False,
+            "name": "", "arguments_raw": None, "valid": True, "origin": "live", "side_effect": "unknown",
+        }  # fmt: skip
+        rows.append(row)
+        return row
+
+    def history(self, run: str) -> History:
+        """The message lists of a run."""
+        return self.histories.setdefault(run, History())
+
+    def blob(self, key: Any, name: str = "blob") -> int | None:
+        """The id of the blob with this hash; a blob that never came gets a place without text."""
+        if key is None:
+            return None
+        return int(self._blob_row(key, name)["id"])
+
+    def keep(self, key: Any, content: str | None, length: int | None) -> None:
+        """A blob record: its text under its hash."""
+        if content is not None and digest(content) != key:
+            raise Bad("hash does not fit the text")
+        row = self._blob_row(key, "hash")
+        if content is None:
+            row["length"] = length if row.get("length") is None else row["length"]
+        elif row["unknown"]:
+            role, flags = facts(content)
+            row.update(text=content, length=len(content), role=role, flags=flags, unknown=False)
+            self.texts[key] = content
+            if not row.get("fresh"):
+                self._filled_blobs.append(row)
+
+    def text_of(self, key: str | None) -> str | None:
+        """The text of a blob, from this slice or the store."""
+        if key is None or key not in self.blobs:
+            return None
+        if key not in self.texts and not self.blobs[key]["unknown"]:
+            found = select(self.con, "select text from base.blobs where id = ?", [self.blobs[key]["id"]])
+            self.texts[key] = found[0]["text"]
+        return self.texts.get(key)
+
+    def _blob_row(self, key: Any, name: str) -> Row:
+        if not isinstance(key, str) or not _HASH.fullmatch(key):
+            raise Bad(f"{name} is no hash of 32 hex digits")
+        row = self.blobs.get(key)
+        if row is None:
+            row = self.blobs[key] = {"id": self._next_blob, "hash": key, "unknown": True, "fresh": True, "length": None}
+            self._next_blob += 1
+            self._fresh_blobs.append(row)
+        return row
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Writes what changed. Rows that are as they were are left alone."""
+        con = self.con
+        append(con, "blobs", self._fresh_blobs)
+        for row in self._filled_blobs:
+            values = [encode(row["text"]), row["length"], row["role"], row["flags"], row["id"]]
+            con.execute("update base.blobs set text = ?, length = ?, role = ?, flags = ? where id = ?", values)
+        runs = [r for r in self.runs.values() if self._before.get(id(r)) != r]
+        old = [encode(r["id"]) for r in runs if id(r) in self._before]
+        if old:
+            con.execute("delete from base.runs where id in (select unnest(?::varchar[]))", [old])
+        append(con, "runs", runs)
+        turns = {k: r for k, r in self.turns.items() if self._before.get(id(r)) != r}
+        delete_turns(con, "turns", [_coded(k) for k, r in turns.items() if id(r) in self._before], "number")
+        append(con, "turns", turns.values())
+        calls = {k: rows for k, rows in self.calls.items() if self._calls_before.get(k) != rows}
+        delete_turns(con, "calls", [_coded(k) for k in calls if k in self._calls_before], "turn")
+        append(con, "calls", (row for rows in calls.values() for row in rows))
+        delete_turns(con, "attempts", [_coded(k) for k in self.attempts], "turn")
+        append(con, "attempts", (row for rows in self.attempts.values() for row in rows))
+        append(con, "chunks", (row for row in self.chunks.values() if row is not None))
+        append(con, "events", (row for row in self.events.values() if row is not None))
+        self._write_histories()
+
+    def _write_histories(self) -> None:
+        changed = {run: h for run, h in self.histories.items() if h.changed}
+        for run, history in changed.items():
+            history.write(self.con, encode(run))
+
+
+def _coded(key: Key) -> Key:
+    return encode(key[0]), key[1]
+
+
+def _event_key(row: Row) -> tuple[Any, ...]:
+    return row["run"], row["turn"], row["happened_at"], row["kind"], row["detail_json"]
+
+
+def _mentioned(records: Iterable[Any]) -> tuple[set[str], set[Key], set[str], set[str]]:
+    """Runs, turns (with their neighbours), hashes and kinds that records name; odd values are left to `apply`."""
+    runs: set[str] = set()
+    keys: set[Key] = set()
+    hashes: set[str] = set()
+    kinds: set[str] = set()
+    for record in records:
+        kinds.add(str(record.get("kind")))
+        run, turn = record.get("run"), record.get("turn")
+        places = [(run, turn)]
+        parent = record.get("parent")
+        if isinstance(parent, dict):
+            places.append((parent.get("run"), parent.get("turn")))
+        for name, at in places:
+            if isinstance(name, str):
+                runs.add(name)
+                if isinstance(at, int) and 0 < at < 2**31 - 2:
+                    keys.update(((name, at - 1), (name, at), (name, at + 1)))
+        appended = record.get("append")
+        for value in (
+            *(record.get(k) for k in ("hash", "system", "tools", "params", "response", "message")),
+            *(appended if isinstance(appended, list) else ()),
+        ):
+            if isinstance(value, str) and _HASH.fullmatch(value):
+                hashes.add(value)
+    return runs, keys, hashes, kinds

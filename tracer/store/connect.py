@@ -1,0 +1,192 @@
+"""Opening the DuckDB file: settings, who holds it, a damaged write-ahead log, a file of a newer DuckDB."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import LooptapeError
+from .rows import Connection
+
+MEMORY_LIMIT = 1 << 30
+_HOLDER = re.compile(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
+_PAUSE = 0.025
+
+
+class Held(Exception):
+    """Another process has the file open. ``who`` names it; ``reading``: only for reading."""
+
+    def __init__(self, who: str, pid: int | None, *, reading: bool) -> None:
+        self.who, self.pid, self.reading = who, pid, reading
+        super().__init__(who)
+
+
+def settings(home: Path | None) -> dict[str, Any]:
+    """DuckDB settings for our connections: bounded memory, spill beside the store, nothing from the network."""
+    given: dict[str, Any] = {
+        "memory_limit": f"{_memory_limit() >> 20}MiB",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+        "allow_community_extensions": False,
+        "enable_external_access": False,
+    }
+    if home is not None:
+        given["temp_directory"] = str(home / f"spill-{os.getpid()}")
+    return given
+
+
+def memory() -> Connection:
+    """A store in memory with no way to files."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config=settings(None))
+
+
+def reading(file: Path, home: Path, deadline: float) -> Connection:
+    """A read-only connection that can reach no other file and change no setting.
+
+    Raises:
+        Held: Another process writes and went on for longer than `deadline` seconds.
+        LooptapeError: The file cannot be read (damaged, made by a newer DuckDB).
+    """
+    import duckdb
+
+    config = {**settings(home), "lock_configuration": True}
+    return _patiently(lambda: duckdb.connect(str(file), read_only=True, config=config), file, deadline)
+
+
+def writing(file: Path, home: Path, deadline: float, notices: list[str]) -> Connection:
+    """A connection for writing; the caller holds drain.lock. Makes the file (mode 0600) where there is none.
+
+    A damaged write-ahead log is moved aside, which a notice tells. Raises as `reading` does.
+    """
+    import duckdb
+
+    config = {**settings(home), "storage_compatibility_version": "v1.5.0"}
+
+    def connect() -> Connection:
+        return duckdb.connect(str(file), config=config)
+
+    mask = os.umask(0o077)
+    try:
+        try:
+            con = _patiently(connect, file, deadline)
+        except DamagedLog as damage:
+            notices.append(_set_log_aside(file, str(damage)))
+            con = _patiently(connect, file, deadline)
+    finally:
+        os.umask(mask)
+    con.execute("pragma disable_checkpoint_on_shutdown")
+    return con
+
+
+def tidy(home: Path) -> None:
+    """Removes what processes that are gone spilled beside the store."""
+    for left in home.glob("spill-*"):
+        pid = left.name.removeprefix("spill-")
+        if pid.isdigit() and not _lives(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def private(file: Path) -> None:
+    """Store and log are for their owner only (DuckDB makes the log anew after each checkpoint)."""
+    for part in (file, file.with_name(file.name + ".wal")):
+        try:
+            part.chmod(0o600)
+        except OSError:
+            pass  # not there
+
+
+class DamagedLog(Exception):
+    """The write-ahead log beside the file cannot be read."""
+
+
+def _patiently(connect: Callable[[], Connection], file: Path, deadline: float) -> Connection:
+    import duckdb
+
+    end = time.monotonic() + deadline
+    while True:
+        try:
+            return connect()
+        except duckdb.Error as error:
+            held = _held(error)
+            if held is None:
+                raise _trouble(error, file) from None
+            if time.monotonic() >= end:
+                raise held from None
+        time.sleep(_PAUSE)
+
+
+def _held(error: Exception) -> Held | None:
+    import duckdb
+
+    message = str(error)
+    if isinstance(error, duckdb.ConnectionException) and "different configuration" in message:
+        return Held("this process", None, reading=False)
+    if not isinstance(error, duckdb.IOException) or "lock" not in message:
+        return None
+    found = _HOLDER.search(message)
+    shared = "read-only" in message
+    if found is None:
+        return Held("another process", None, reading=shared)
+    return Held(Path(found[1]).name, int(found[2]), reading=shared)
+
+
+def _trouble(error: Exception, file: Path) -> Exception:
+    message = str(error)
+    log = file.with_name(file.name + ".wal")
+    if log.exists() and ("WAL" in message or "wal" in message):
+        return DamagedLog(message.splitlines()[0])
+    if "version number" in message:
+        return LooptapeError(
+            "store-newer",
+            f"{file} was written by a newer DuckDB than this looptape has",
+            "Upgrade looptape; recording goes on meanwhile and nothing is lost",
+        )
+    if "No space left" in message:
+        return LooptapeError("disk-full", f"no space left for {file}", "Make room; nothing is lost")
+    if any(word in message for word in ("not a valid DuckDB", "Corrupt", "checksum", "enough bytes")):
+        return LooptapeError(
+            "store-damaged",
+            f"{file} is damaged ({message.splitlines()[0][:160]})",
+            "Move it away; a new store is made at the next command and what still lies in done/ and journal/ comes back",
+        )
+    return LooptapeError("store-unreadable", f"{file} cannot be opened ({message.splitlines()[0][:200]})")
+
+
+def _set_log_aside(file: Path, reason: str) -> str:
+    log = file.with_name(file.name + ".wal")
+    aside = log.with_name(f"{log.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = log.with_name(f"{log.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{number}")
+    log.rename(aside)
+    return (
+        f"the store's write-ahead log was damaged and is now {aside} ({reason[:120]}). Recorded runs come back from their "
+        "journals by themselves; what was imported from files since the last checkpoint may be missing: import it again"
+    )
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _memory_limit() -> int:
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return MEMORY_LIMIT
+    return max(128 << 20, min(MEMORY_LIMIT, total // 4))

@@ -1,0 +1,58 @@
+"""Rows of a user's query as a Parquet file, written by a DuckDB in memory that knows nothing of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import LooptapeError
+
+
+def write(path: Path, names: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Writes the rows; columns of the same name get a number.
+
+    Raises:
+        LooptapeError: The file cannot be written (exit 2).
+    """
+    import duckdb
+
+    columns = ", ".join(f"{_quoted(n)} {_type(t)}" for n, t in zip(_unique(names), types, strict=True))
+    with duckdb.connect(":memory:") as con:
+        try:
+            con.execute(f"create table rows ({columns})")
+            if rows:
+                with con.appender("rows") as appender:
+                    appender.append_rows([tuple(map(_value, row)) for row in rows])
+            con.execute(f"copy rows to '{str(path).replace(chr(39), chr(39) * 2)}' (format parquet)")
+        except duckdb.Error as error:
+            said = str(error).splitlines()[0]
+            raise LooptapeError(
+                "bad-output", f"{path} cannot be written ({said})", "Name another file", exit_code=2
+            ) from None
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """DuckDB's columns differ regardless of case."""
+    found, seen = [], set[str]()
+    for name in names:
+        number, new = 1, name
+        while new.lower() in seen:
+            number += 1
+            new = f"{name}_{number}"
+        seen.add(new.lower())
+        found.append(new)
+    return found
+
+
+def _type(name: str) -> str:
+    return "VARCHAR" if name.upper() in ("NULL", '"NULL"', "JSON", "UNKNOWN") else name
+
+
+def _value(value: Any) -> Any:
+    """Lone surrogates have no UTF-8: they become their escapes."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,214 @@
+"""Rows into the objects of the model: runs with their inclusive totals, turns with calls and attempts, events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from ..model import Attempt, Event, Parent, Run, ToolCall, Turn, Usage, add_usage
+from .filters import Filter, order, where
+from .rows import USAGE, Connection, Row, select
+from .text import at_path, encode, loads
+
+_WASTED = (
+    "left join (select run, sum(try_cast(json_extract_string(value_json, '$.usd') as double)) as wasted "
+    "from base.derived where kind = 'wasted' group by run) as w on w.run = r.id "
+)
+
+
+def runs(con: Connection, given: Filter) -> list[Run]:
+    """Runs that pass the filter, in its order."""
+    condition, values = where(given)
+    joined = _WASTED if given.sort == "wasted" else ""
+    limit = f" limit {int(given.limit)}" if given.limit else ""
+    query = f"select r.* from base.runs as r {joined}where {condition} order by {order(given)}{limit}"  # noqa: S608
+    rows = select(con, query, values)
+    inclusive = _inclusive(con, [r["id"] for r in rows])
+    return [_run(row, inclusive[row["id"]]) for row in rows]
+
+
+def count(con: Connection, given: Filter) -> int:
+    """How many runs pass the filter, its limit left aside."""
+    condition, values = where(given)
+    found = con.execute(f"select count(*) from base.runs as r where {condition}", values).fetchone()  # noqa: S608
+    return int(found[0])
+
+
+def turns(con: Connection, run: str, first: int | None, last: int | None) -> list[Turn]:
+    """Turns of a run in order, with their calls, results as the model saw them, and attempts."""
+    values = [encode(run), first or 0, last if last is not None else 2**31 - 1]
+    span = "where run = ? and {} between ? and ?"
+    rows = select(con, f"select * from base.turns {span.format('number')} order by number", values)  # noqa: S608
+    calls = select(con, f"select * from base.calls {span.format('turn')} order by turn, position", values)  # noqa: S608
+    tries = select(con, f"select * from base.attempts {span.format('turn')} order by turn, number", values)  # noqa: S608
+    running = con.execute("select status = 'running' from base.runs where id = ?", values[:1]).fetchone()
+    lives = bool(running and running[0])
+    wanted = {c["seen_blob"] for c in calls} | {t["response_blob"] for t in rows}
+    bodies = texts(con, [b for b in wanted if b is not None])
+    decoded: dict[int, Any] = {}
+    of_turn: dict[int, list[ToolCall]] = {}
+    for call in calls:
+        of_turn.setdefault(call["turn"], []).append(_call(call, bodies, decoded, lives))
+    attempts: dict[int, list[Attempt]] = {}
+    for row in tries:
+        attempts.setdefault(row["turn"], []).append(_attempt(row))
+    return [_turn(t, of_turn.get(t["number"], []), attempts.get(t["number"], []), bodies, lives) for t in rows]
+
+
+def events(con: Connection, run: str) -> list[Event]:
+    """Events of a run in order of time."""
+    query = "select * from base.events where run = ? order by happened_at nulls first, turn, kind, detail_json"
+    return [
+        Event(kind=r["kind"], at=r["happened_at"], turn=r["turn"], detail=loads(r["detail_json"]) or {})
+        for r in select(con, query, [encode(run)])
+    ]
+
+
+def texts(con: Connection, blobs: Sequence[int]) -> dict[int, str]:
+    """Texts of blobs by id; those without text are absent."""
+    if not blobs:
+        return {}
+    query = "select id, text from base.blobs where id in (select unnest(?::bigint[])) and text is not null"
+    return {r["id"]: r["text"] for r in select(con, query, [list(blobs)])}
+
+
+def usage_of(row: Row) -> Usage:
+    """The usage columns of a turn or run."""
+    return Usage(
+        **{name: row[name] for name in USAGE},
+        origin=row["usage_origin"] or "missing",
+        partial=bool(row["usage_partial"]),
+        raw=loads(row.get("usage_json")),
+    )
+
+
+def _run(row: Row, inclusive: tuple[Usage, float | None]) -> Run:
+    parent = None
+    if row["parent_run"]:
+        parent = Parent(row["parent_run"], row["parent_turn"], row["parent_call"], row["parent_kind"] or "fork")
+    return Run(
+        **{n: row[n] for n in ("id", "name", "title", "agent", "project", "session", "task", "status", "reason")},
+        **{n: row[n] for n in ("started_at", "ended_at", "git_commit")},
+        turns=row["turns"] or 0,
+        tool_calls=row["tool_calls"] or 0,
+        errors=row["errors"] or 0,
+        unpriced_turns=row["unpriced_turns"] or 0,
+        outcome=loads(row["outcome_json"]),
+        source=row["source"] or "unknown",
+        models=tuple(loads(row["models_json"]) or ()),
+        limits=loads(row["limits_json"]) or {},
+        tags=loads(row["tags_json"]) or {},
+        warnings=tuple(loads(row["warnings_json"]) or ()),
+        versions=loads(row["versions_json"]) or {},
+        usage=usage_of(row),
+        cost_usd=_money(row["cost_usd"]),
+        inclusive_usage=inclusive[0],
+        inclusive_cost_usd=inclusive[1],
+        parent=parent,
+        list_price=bool(row["list_price"]),
+    )
+
+
+def _inclusive(con: Connection, ids: list[str]) -> dict[str, tuple[Usage, float | None]]:
+    """Usage and cost of each run with its inherited turns and all its sub-agents, each counted once."""
+    if not ids:
+        return {}
+    query = """
+      with recursive tree(root, id) as (
+        select id as root, id from base.runs where id in (select unnest(?::varchar[]))
+        union
+        select t.root, r.id from tree as t join base.runs as r on r.parent_run = t.id
+        where r.parent_kind = 'sub-agent'
+      )
+      select t.root, r.whole_json, r.id = t.root as own, r.cost_usd,
+        r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h, r.output, r.reasoning,
+        r.usage_origin, r.usage_partial
+      from tree as t join base.runs as r on r.id = t.id order by t.root, r.id
+    """
+    parts: dict[str, list[tuple[Usage, Decimal | None]]] = {i: [] for i in ids}
+    for row in select(con, query, [[encode(i) for i in ids]]):
+        whole = loads(row["whole_json"]) or {}
+        if row["own"] and whole:
+            usage = Usage(**{n: whole.get(n) for n in USAGE}, origin=whole["origin"], partial=whole["partial"])
+            cost = whole["cost_usd"] and Decimal(whole["cost_usd"])
+        else:
+            usage, cost = usage_of(row), row["cost_usd"]
+        if row["own"] or usage.origin != "missing":
+            parts[row["root"]].append((usage, cost))
+    return {root: (_added([p[0] for p in found]), _sum([p[1] for p in found])) for root, found in parts.items()}
+
+
+def _added(usages: list[Usage]) -> Usage:
+    known = [u for u in usages if u.origin != "missing"]
+    return known[0] if len(known) == 1 else add_usage(known)
+
+
+def _sum(costs: Sequence[Decimal | None]) -> float | None:
+    known = [c for c in costs if c is not None]
+    return float(sum(known)) if known else None
+
+
+def _money(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _turn(row: Row, calls: list[ToolCall], attempts: list[Attempt], bodies: dict[int, str], lives: bool) -> Turn:
+    status = row["status"]
+    flags = [*(loads(row["request_flags_json"]) or ()), *(loads(row["response_flags_json"]) or ())]
+    plain = (
+        "run", "number", "agent", "provider", "api", "model", "request_model", "stop_reason", "error", "error_type",
+        "response_id", "request_id", "trace_id", "span_id", "caller", "step", "started_at", "first_chunk_at",
+        "ended_at", "generate_ms", "parse_ms", "execute_ms", "resume_ms", "parse_status", "text", "thinking",
+        "message_count",
+    )  # fmt: skip
+    return Turn(
+        **{n: row[n] for n in plain},
+        user_turn=bool(row["user_turn"]),
+        inherited=bool(row["inherited"] or row["duplicate_of"]),
+        flags=tuple(dict.fromkeys(flags)),
+        status="interrupted" if status == "open" and not lives else status,
+        stream=bool(row["stream"]),
+        mode=row["mode"] or "full",
+        usage=usage_of(row),
+        cost_usd=_money(row["cost_usd"]),
+        response=loads(bodies.get(row["response_blob"])),
+        attempts=tuple(attempts),
+        tool_calls=tuple(calls),
+    )
+
+
+def _attempt(row: Row) -> Attempt:
+    names = ("status", "error", "error_type", "wait_ms", "started_at", "ended_at", "request_id")
+    return Attempt(**{n: row[n] for n in names}, headers=loads(row["headers_json"]) or {})
+
+
+def _call(row: Row, bodies: dict[int, str], decoded: dict[int, Any], lives: bool) -> ToolCall:
+    state = row["state"]
+    if state in ("requested", "running") and not lives and row["origin"] != "provider":
+        state = "no_result"
+    result = loads(row["returned_json"])
+    blob = row["seen_blob"]
+    if blob in bodies and row["seen_path"]:
+        if blob not in decoded:
+            decoded[blob] = loads(bodies[blob])
+        seen = at_path(decoded[blob], row["seen_path"])
+        result = result if seen is None and row["returned_json"] else seen
+    raw = row["arguments_raw"]
+    measured = row["returned_digest"] is not None
+    return ToolCall(
+        **{n: row[n] for n in ("id", "name", "invalid_reason", "is_error", "error_class", "started_at", "ended_at")},
+        **{n: row[n] for n in ("timing", "origin", "side_effect", "loop_key", "child_run")},
+        arguments_raw=raw if raw is not None else "{}",
+        arguments=_arguments(raw),
+        valid=bool(row["valid"]),
+        result=result,
+        result_digest=row["returned_digest"] if measured else row["seen_digest"],
+        result_length=row["returned_length"] if measured else row["seen_length"],
+        state=state,
+    )
+
+
+def _arguments(raw: str | None) -> Any:
+    value = loads(raw)
+    return None if isinstance(value, str) and value == raw else value
