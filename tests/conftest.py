@@ -1,0 +1,28 @@
+"""No test may touch the store, the settings or the keys of the person who runs it: the environment is made neutral first."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import pytest
+
+KEPT = {"LOOPTAPE_TESTDATA", "LOOPTAPE_UNDER_TEST"}
+REMOVED = ("LOOPTAPE", "OTEL_", "ANTHROPIC_", "OPENAI_")
+
+_home = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported, in every test process; a test that needs another value sets it itself."""
+    for name in [name for name in os.environ if name.startswith(REMOVED) and name not in KEPT]:
+        del os.environ[name]
+    config.stash[_home] = tempfile.TemporaryDirectory(prefix="looptape-tests-", ignore_cleanup_errors=True)
+    os.environ["LOOPTAPE_HOME"] = config.stash[_home].name
+    os.environ["XDG_CONFIG_HOME"] = os.path.join(config.stash[_home].name, "config")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave nothing behind."""
+    if _home in config.stash:
+        config.stash[_home].cleanup()
