@@ -1,0 +1,304 @@
+"""One imported run, message by message and turn by turn, as tape records. For formats that are read in order.
+
+run = RunBuilder(stable_id("gemini-cli", session), api=openai_chat.API, source="gemini-cli", name=...)
+run.message({"role": "user", "content": "hi"}, prompt=True)
+run.turn(message={...}, usage=..., at=..., ended_at=...)      # the answer; it joins the history
+run.result(call_id, message={...}, path="$.content", is_error=False, at=...)
+run.end("completed", "end_turn")
+yield from run.drain()
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .. import tape
+from ..model import BUCKETS, Usage
+from ..providers import by_api
+from ..providers.answer import Answer, AnswerCall
+from ..redaction import redact
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
+class RunBuilder:
+    """Records of one run, in the order they are told.
+
+    Args:
+        run: The run's id, made from what identifies it in its source (`stable_id`).
+        api: Name of the wire format of its messages (`providers.by_api`); ``manual`` where there is none.
+        source: Where it comes from: the importer's FORMAT.
+        facts: Fields of the run_start record: name, title, agent, project, session, task, tags, parent,
+            versions, git_commit, list_price. Texts are redacted here.
+    """
+
+    def __init__(self, run: str, *, api: str, source: str, started_at: int | None = None, **facts: Any) -> None:
+        self.run = run
+        self.api = api
+        self.turns = 0
+        self.calls = 0
+        self.unanswered: dict[str, int] = {}
+        self.last: Answer = Answer()
+        self._provider = by_api(api)
+        self._name = self._provider.NAME if api == self._provider.API else api
+        self._out: list[tape.Record] = []
+        self._written: set[str] = set()
+        self._history: list[str] = []
+        self._base = 0
+        self._kept = 0
+        self._user_turn = False
+        self._parts: dict[str, str | None] = {"system": None, "tools": None, "params": None}
+        self._owners: dict[str, int] = {}
+        self._put("run_start", at=started_at, source=source, **_clean(facts))
+
+    def update(self, **facts: Any) -> None:
+        """More about the run: outcome, title, tags, warnings."""
+        self._put("run_update", **_clean(facts))
+
+    def context(self, *, system: Any = None, tools: Any = None, params: Any = None) -> None:
+        """What stands beside the messages from the next turn on; None leaves a part as it is."""
+        for name, value in (("system", system), ("tools", tools), ("params", params)):
+            if value is not None:
+                self._parts[name] = self._blob(value)
+
+    def message(self, message: Any, *, prompt: bool = False) -> None:
+        """A message that the model sees from the next turn on; ``prompt``: a person's word."""
+        self._history.append(self._blob(message))
+        self._user_turn |= prompt
+
+    def restart(self, kept: int = 0) -> None:
+        """The history is cut to its first ``kept`` messages (a compaction, a trimmed context)."""
+        del self._history[kept:]
+        self._kept = min(self._kept, kept)
+
+    def turn(
+        self,
+        *,
+        message: Any = None,
+        response: Any = None,
+        answer: Answer | None = None,
+        usage: Usage | None = None,
+        at: int | None = None,
+        ended_at: int | None = None,
+        first_chunk_at: int | None = None,
+        model: str | None = None,
+        status: str = "ok",
+        error: str | None = None,
+        error_type: str | None = None,
+        attempts: Sequence[Mapping[str, Any]] = (),
+        flags: Sequence[str] = (),
+        agent: str | None = None,
+        step: str | None = None,
+        request_id: str | None = None,
+        inherited: bool = False,
+        **more: Any,
+    ) -> int:
+        """A model call over the history so far; gives its number.
+
+        Args:
+            message: The answer as it joins the history; None when it does not.
+            response: The response body in the api's shape, for `providers.by_api(api).answer`.
+            answer: What the response says, where the api's reader cannot tell.
+            usage: Tokens in disjoint buckets, where the response does not hold them.
+            at, ended_at: Begin and end of GENERATE in µs; None when the format does not tell.
+            more: Further fields of the turn_start record (caller, trace_id, span_id, request flags).
+        """
+        self.turns += 1
+        said = answer or self._provider.answer(response)
+        self.last = said
+        self._put(
+            "turn_start",
+            turn=self.turns,
+            at=at,
+            keep=self._kept,
+            base=self._base or None if self._kept else None,
+            append=self._history[self._kept :],
+            provider=self._name,
+            api=self.api,
+            model=model,
+            mode="full",
+            user_turn=self._user_turn,
+            inherited=inherited,
+            agent=agent,
+            step=step,
+            flags=list(flags),
+            **self._parts,
+            **more,
+        )
+        self._base, self._kept, self._user_turn = self.turns, len(self._history), False
+        body = None if response is None else self._blob(response)
+        self._end(
+            said,
+            body,
+            usage or said.usage,
+            model,
+            request_id,
+            status,
+            error,
+            error_type,
+            ended_at,
+            attempts,
+            first_chunk_at,
+        )
+        if message is not None:
+            self._history.append(self._blob(message))
+        for call in said.calls:
+            self._owners[call.id] = self.turns
+            if not call.provider_side:
+                self.unanswered[call.id] = self.turns
+        self.calls += len(said.calls)
+        return self.turns
+
+    def result(
+        self,
+        call: str,
+        *,
+        message: Any,
+        path: str,
+        is_error: bool | None = None,
+        error_class: str | None = None,
+        at: int | None = None,
+        returned: Any = None,
+        join: bool = True,
+    ) -> bool:
+        """A tool result inside a message that goes to the model; False when no call of this run has that id.
+
+        Args:
+            path: JSONPath of the result within the message.
+            returned: What the tool gave its client, where that differs from what the model saw.
+            join: False when the message is already in the history (several results in one message).
+        """
+        key = self._blob(message)
+        if join:
+            self._history.append(key)
+        owner = self._owners.get(call)
+        if owner is None:
+            return False
+        self.unanswered.pop(call, None)
+        self._put(
+            "call_seen",
+            turn=owner,
+            call=call,
+            at=at,
+            message=key,
+            path=path,
+            is_error=is_error,
+            error_class=error_class,
+            returned=_clean_value(returned),
+        )
+        return True
+
+    def measured(self, call: str, started_at: int | None, ended_at: int | None, **more: Any) -> None:
+        """When a tool really ran, where the format tells. ``more``: fields of call_end (state, is_error, ...)."""
+        owner = self._owners.get(call)
+        if owner is None:
+            return
+        if started_at is not None:
+            self._put("call_start", turn=owner, call=call, at=started_at)
+        if ended_at is not None:
+            self._put("call_end", turn=owner, call=call, at=ended_at, **_clean(more))
+
+    def event(self, name: str, at: int | None = None, **detail: Any) -> None:
+        """Something that is no turn; it stands after the turns so far."""
+        self._put("event", turn=self.turns or None, at=at, event=name, detail=_clean(detail))
+
+    def end(self, status: str | None = None, reason: str | None = None, at: int | None = None) -> None:
+        """The run is over. Without a status it is judged: open calls are an interruption, else the last answer tells."""
+        if status is None:
+            status, reason = self._judged()
+        self._put("run_end", at=at, status=status, reason=redact(reason) if reason else reason)
+
+    def drain(self) -> Iterator[tape.Record]:
+        """The records told so far; each once."""
+        out, self._out = self._out, []
+        yield from out
+
+    def _judged(self) -> tuple[str, str | None]:
+        if self.unanswered:
+            return "interrupted", "the last calls have no result"
+        if self.last.end is not None:
+            return self.last.end, self.last.stop_reason
+        return ("completed", "the last answer calls no tool") if self.turns else ("completed", "no turns")
+
+    def _end(
+        self,
+        said: Answer,
+        body: str | None,
+        usage: Usage,
+        model: str | None,
+        request_id: str | None,
+        status: str,
+        error: str | None,
+        error_type: str | None,
+        at: int | None,
+        attempts: Sequence[Mapping[str, Any]],
+        first_chunk_at: int | None,
+    ) -> None:
+        calls = [_call(c) for c in said.calls]
+        error = error or said.error
+        parse = "no_calls" if not calls else "ok" if all(c["valid"] for c in calls) else "invalid_arguments"
+        self._put(
+            "turn_end",
+            turn=self.turns,
+            at=at,
+            status="error" if status == "ok" and (said.error or said.error_type) else status,
+            error=redact(error) if error else None,
+            error_type=error_type or said.error_type,
+            stop_reason=said.stop_reason,
+            model=said.model or model,
+            response_id=said.id,
+            request_id=request_id or said.request_id,
+            response=body,
+            first_chunk_at=first_chunk_at,
+            calls=calls,
+            usage={**{n: getattr(usage, n) for n in BUCKETS}, "origin": usage.origin, "partial": usage.partial},
+            usage_raw=usage.raw,
+            attempts=[dict(a) for a in attempts],
+            parse=parse,
+        )
+
+    def _blob(self, value: Any) -> str:
+        record = tape.blob(redact(_dumps(value)))
+        if record["hash"] not in self._written:
+            self._written.add(record["hash"])
+            self._out.append(record)
+        key: str = record["hash"]
+        return key
+
+    def _put(self, kind: str, **fields: Any) -> None:
+        self._out.append({"kind": kind, "run": self.run, **{k: v for k, v in fields.items() if v is not None}})
+
+
+def _call(call: AnswerCall) -> tape.Record:
+    record: tape.Record = {
+        "id": call.id,
+        "name": call.name,
+        "arguments_raw": redact(call.arguments_raw),
+        "valid": call.valid,
+        "invalid_reason": call.invalid_reason,
+    }
+    if call.state:
+        record["state"] = call.state
+    if call.provider_side:
+        done = call.result is not None
+        record |= {"origin": "provider", "state": "done" if done else "requested", "is_error": call.is_error}
+        if done:
+            record["result"] = _clean_value(call.result)
+    return record
+
+
+def _clean(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: _clean_value(v) for k, v in fields.items()}
+
+
+def _clean_value(value: Any) -> Any:
+    """A value without secrets; other types than JSON's become text."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return redact(value)
+    text = _dumps(value)
+    clean = redact(text)
+    return value if clean == text else json.loads(clean)
