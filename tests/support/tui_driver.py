@@ -1,0 +1,66 @@
+"""Drives the app headless: press keys, read what stands on the screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from looptape.tui.app import LooptapeApp
+from looptape.tui.picture import settled
+
+Size = tuple[int, int]
+
+
+class Seat:
+    """Where a test sits: keys in, screen out."""
+
+    def __init__(self, app: LooptapeApp, pilot: Any) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> Seat:
+        for key in keys:
+            await self.pilot.press(key)
+            await settled(self.pilot)
+        return self
+
+    async def settle(self) -> None:
+        await settled(self.pilot)
+
+    @property
+    def lines(self) -> list[str]:
+        return ["".join(s.text for s in strip) for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self.lines)
+
+    def line(self, words: str) -> str:
+        """The first line that holds these words."""
+        return next((line for line in self.lines if words in line), "")
+
+    @property
+    def chosen(self) -> str:
+        """The line of the selected row."""
+        return next((line for line in self.lines if line.startswith("▌")), "")
+
+
+def drive(
+    source: Any,
+    steps: Callable[[Seat], Awaitable[None]],
+    *,
+    run: str | None = None,
+    size: Size = (120, 40),
+    **more: Any,
+) -> Any:
+    """Run the app over a source, do the steps, and give back what the app returned."""
+
+    async def session() -> Any:
+        app = LooptapeApp(source, run, **more)
+        async with app.run_test(size=size) as pilot:
+            await settled(pilot)
+            await steps(Seat(app, pilot))
+        return app.return_value
+
+    return asyncio.run(session())

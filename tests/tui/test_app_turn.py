@@ -1,0 +1,181 @@
+"""One turn whole, in its tabs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from looptape.tracer.model import Usage
+from tui_driver import Seat, drive
+from tui_fakes import shop, wire_of
+
+REFUND = "3f9a1c2072d94b10"
+
+
+def opened(steps, source=None, turn: int = 31, **more):
+    async def at_the_turn(seat: Seat) -> None:
+        await seat.press("enter")
+        await steps(seat)
+
+    return drive(source or shop(), at_the_turn, run=REFUND, turn=turn, **more)
+
+
+def test_the_tabs_are_reached_by_number_by_bracket_and_by_tab() -> None:
+    async def steps(seat: Seat) -> None:
+        assert "▐1 conversation▌" in seat.text
+        await seat.press("2")
+        assert "▐2 request (61)▌" in seat.text
+        await seat.press("right_square_bracket")
+        assert "▐3 response▌" in seat.text
+        await seat.press("tab")
+        assert "▐4 calls (1)▌" in seat.text
+        await seat.press("left_square_bracket", "left_square_bracket")
+        assert "▐2 request (61)▌" in seat.text
+        await seat.press("1", "left_square_bracket")
+        assert "▐6 wire▌" in seat.text
+
+    opened(steps)
+
+
+def test_the_request_is_what_the_model_saw_with_the_new_messages_marked() -> None:
+    async def steps(seat: Seat) -> None:
+        await seat.press("2")
+        assert "You help customers of a small shop." in seat.text
+        assert "book_refund  Books a refund. Cannot be undone." in seat.text
+        assert "MESSAGES  61 · 1-59 as in the turn before · 2 new" in seat.text
+        await seat.press("G")
+        assert "+ [61] user  new in this turn" in seat.text
+
+    opened(steps)
+
+
+def test_response_calls_and_usage_say_all_there_is() -> None:
+    async def steps(seat: Seat) -> None:
+        await seat.press("3")
+        assert "call book_refund  toolu_0031" in seat.text
+        await seat.press("4")
+        assert "toolu_0031 · done · side effect unknown" in seat.text
+        await seat.press("5")
+        assert "cache read" in seat.text
+        assert "39,380" in seat.text
+        assert seat.line("= read").split()[2] == "40,580"
+        assert "msg_0031" in seat.text
+        await seat.press("R")
+        assert '"input_tokens": 1200' in seat.text
+
+    opened(steps)
+
+
+def test_tokens_nobody_knows_are_not_zero() -> None:
+    source = shop()
+    turns = list(source.turns[REFUND])
+    turns[0] = replace(turns[0], usage=Usage(), cost_usd=None)
+    source.turns[REFUND] = tuple(turns)
+
+    async def steps(seat: Seat) -> None:
+        await seat.press("5")
+        assert "missing" in seat.text
+        assert seat.line("input, uncached").split()[-1] == "-"
+        assert "unpriced" in seat.line("this turn")
+
+    opened(steps, source, turn=1)
+
+
+def test_the_wire_shows_chunks_with_their_times_and_raw_shows_them_joined() -> None:
+    async def steps(seat: Seat) -> None:
+        await seat.press("6")
+        assert "STREAM    6 chunks" in seat.text
+        assert "0.690 s" in seat.text
+        await seat.press("R")
+        assert "0.690 s" not in seat.text
+        assert '"stream":true' in seat.text
+
+    opened(steps)
+
+
+def test_the_neighbours_and_the_next_error_are_a_key_away() -> None:
+    async def steps(seat: Seat) -> None:
+        await seat.press("l")
+        assert "turn 32 of 40" in seat.text
+        await seat.press("h", "h")
+        assert "turn 30 of 40" in seat.text
+        await seat.press("J", "J")
+        assert "turn 33 of 40  ✗" in seat.text
+        await seat.press("K")
+        assert "turn 31 of 40" in seat.text
+        await seat.press("J", "J", "J", "J", "J")
+        assert "no more errors below" in seat.text
+
+    opened(steps)
+
+
+def test_the_tab_stays_when_the_turn_changes() -> None:
+    async def steps(seat: Seat) -> None:
+        await seat.press("5", "l")
+        assert "▐5 usage▌" in seat.text
+        assert "msg_0032" in seat.text
+
+    opened(steps)
+
+
+def test_retries_are_told() -> None:
+    async def steps(seat: Seat) -> None:
+        assert "attempt 1  529 overloaded_error" in seat.text
+        assert "attempt 2  200  after a wait of 0.8 s" in seat.text
+
+    opened(steps, turn=12)
+
+
+def test_a_request_that_is_not_known_is_said_so() -> None:
+    source = shop()
+    source.requests = None
+
+    async def steps(seat: Seat) -> None:
+        assert "request not recorded" in seat.text
+        await seat.press("2")
+        assert "The request of this turn is not known." in seat.text
+
+    opened(steps, source)
+
+
+def test_a_twenty_megabyte_result_opens_and_its_end_is_one_key_away() -> None:
+    source = shop()
+    turns = list(source.turns[REFUND])
+    body = "\n".join(f"line {i} " + "x" * 430 for i in range(45_000))
+    turns[0] = replace(turns[0], tool_calls=(replace(turns[0].tool_calls[0], result=body),))
+    source.turns[REFUND] = tuple(turns)
+
+    async def steps(seat: Seat) -> None:
+        assert "45,000 lines, 19,878,889 characters" in seat.text
+        await seat.press("G")
+        assert "line 44999" in seat.text
+        await seat.press("g")
+        assert "RESUME" in seat.text
+
+    opened(steps, source, turn=1)
+
+
+def test_beside_the_list_a_long_result_is_cut_and_says_so() -> None:
+    source = shop()
+    turns = list(source.turns[REFUND])
+    turns[0] = replace(
+        turns[0], tool_calls=(replace(turns[0].tool_calls[0], result="\n".join(f"line {i}" for i in range(500))),)
+    )
+    source.turns[REFUND] = tuple(turns)
+
+    async def steps(seat: Seat) -> None:
+        assert "… 486 more lines" in seat.text
+
+    drive(source, steps, run=REFUND, size=(120, 60))
+
+
+def test_the_wire_of_another_turn_is_read_anew() -> None:
+    source = shop()
+    source.wires = lambda run, number: replace(wire_of(run, number), request=f'{{"turn": {number}}}')
+
+    async def steps(seat: Seat) -> None:
+        await seat.press("6")
+        assert '{"turn": 31}' in seat.text
+        await seat.press("l")
+        assert '{"turn": 32}' in seat.text
+
+    opened(steps, source)

@@ -1,0 +1,51 @@
+"""What workers tell the screens: the app's vocabulary on one page."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from .source import RunsView, RunView, Trouble, TurnView, WireView
+
+
+class RunsLoaded(Message):
+    """The list of runs was read."""
+
+    def __init__(self, view: RunsView) -> None:
+        super().__init__()
+        self.view = view
+
+
+class RunLoaded(Message):
+    """A run and the lines of its turn list were read."""
+
+    def __init__(self, view: RunView) -> None:
+        super().__init__()
+        self.view = view
+
+
+class TurnLoaded(Message):
+    """One turn was read whole."""
+
+    def __init__(self, view: TurnView) -> None:
+        super().__init__()
+        self.view = view
+
+
+class WireLoaded(Message):
+    """What went over the wire in one turn was read."""
+
+    def __init__(self, view: WireView) -> None:
+        super().__init__()
+        self.view = view
+
+
+class Failed(Message):
+    """Something could not be read; the screen keeps what it shows and says so."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__()
+        self.trouble = trouble
+
+
+class Unchanged(Message):
+    """Nothing new since the last reading."""

@@ -1,0 +1,125 @@
+"""Pictures of the screens as SVG, made by the program itself: no browser, no remote font, the same bytes every time."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+
+from .app import LooptapeApp
+from .source import Source, StoreSource
+
+CELL = 12.2
+"""Width of a terminal cell in the SVG that rich writes."""
+FONTS = "'JetBrains Mono','Fira Code',Menlo,Consolas,'DejaVu Sans Mono',monospace"
+SCREENS: dict[str, Sequence[str]] = {
+    "runs": (),
+    "run": ("enter",),
+    "turn": ("enter", "enter"),
+    "request": ("enter", "enter", "2"),
+    "keys": ("enter", "question_mark"),
+}
+"""Name of a picture and the keys that lead to it from the list of runs."""
+
+_TEXT = re.compile(r'(<text [^>]*?x=")([\d.]+)(" [^>]*?textLength=")([\d.]+)("[^>]*>)([^<]*)(</text>)')
+_FONT_FACE = re.compile(r"@font-face\s*\{[^}]*\}", re.DOTALL)
+
+
+def picture(
+    home_or_source: Path | Source,
+    screen: str = "runs",
+    size: tuple[int, int] = (120, 32),
+    *,
+    keys: Sequence[str] = (),
+    run: str | None = None,
+    turn: int | None = None,
+    theme: str = "dark",
+    clock: Callable[[], int] | None = None,
+    title: str = "looptape",
+) -> str:
+    """A screen as SVG text.
+
+    Args:
+        home_or_source: A store's home folder, or a source.
+        screen: One of ``SCREENS``.
+        size: Columns and lines.
+        keys: Keys pressed after the screen is there.
+        run: The run of the screen (id, prefix or name); the newest where it is None.
+        turn: The turn that is selected.
+        clock: Microseconds since the epoch, for a clock that stands; the source's own where it is None.
+    """
+    source = StoreSource(home_or_source) if isinstance(home_or_source, Path) else home_or_source
+    return asyncio.run(_taken(_Still(source, clock), SCREENS[screen], size, keys, run, turn, theme, title))
+
+
+async def _taken(
+    source: Any,
+    road: Sequence[str],
+    size: tuple[int, int],
+    keys: Sequence[str],
+    run: str | None,
+    turn: int | None,
+    theme: str,
+    title: str,
+) -> str:
+    steps = list(road)
+    if run is not None and steps:
+        steps = steps[1:]
+    opened = source.find(run) if run is not None and road else None
+    app = LooptapeApp(source, opened, turn=turn, theme=theme)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        for key in (*steps, *keys):
+            await pilot.press(key)
+            await settled(pilot)
+        return clean_svg(app.export_screenshot(title=title))
+
+
+async def settled(pilot: Any) -> None:
+    """Wait until no reading is on its way and everything read is painted."""
+    quiet = 0
+    for _ in range(500):
+        await pilot.pause(0.004)
+        still = not getattr(pilot.app.screen, "waiting", False) and not any(w.is_running for w in pilot.app.workers)
+        quiet = quiet + 1 if still else 0
+        if quiet == 3:
+            return
+
+
+def clean_svg(svg: str) -> str:
+    """The SVG without remote fonts, and with texts where they belong in every viewer.
+
+    Some viewers drop leading spaces, and rich counts characters where it means cells.
+    """
+    svg = _FONT_FACE.sub("", svg)
+    svg = re.sub(r"font-family:\s*Fira Code,\s*monospace", f"font-family: {FONTS}", svg)
+    return _TEXT.sub(_placed, svg)
+
+
+def _placed(match: re.Match[str]) -> str:
+    before, x, middle, _length, after, text, end = match.groups()
+    spaces = text.replace("&#160;", "\xa0")
+    kept = spaces.strip("\xa0")
+    lead = len(spaces) - len(spaces.lstrip("\xa0"))
+    cells = cell_len(re.sub(r"&#?\w+;", "x", kept))
+    shown = kept.replace("\xa0", "&#160;")
+    return f"{before}{float(x) + lead * CELL:g}{middle}{cells * CELL:g}{after}{shown}{end}"
+
+
+class _Still:
+    """A source with a clock of its own."""
+
+    def __init__(self, source: Source, clock: Callable[[], int] | None) -> None:
+        self._source = source
+        self._clock = clock
+
+    def now(self) -> int:
+        """The clock that stands."""
+        return self._clock() if self._clock is not None else self._source.now()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)

@@ -1,0 +1,1 @@
+"""The parts that screens are made of; each draws safe text only."""
