@@ -22,13 +22,14 @@ SDK_middle := anthropic>=1,<2 openai>=2,<3
 SDK_new := anthropic>=2,<3 openai>=3,<4
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format unit smoke test-sdks bench clean
+.PHONY: help demo test lint format unit smoke test-sdks bench pictures clean
 .NOTPARALLEL:
 
 help:
 	@sed -n 's/^#  *make /make /p' Makefile
 	@echo "make lint, format, unit, smoke    the parts of make test"
 	@echo "make test-sdks                    the SDK tests against old and new anthropic and openai"
+	@echo "make pictures                     the README's pictures, made anew by the program"
 	@echo "make bench                        the measurements (they print, they never fail)"
 	@echo "make clean                        remove what make made"
 
@@ -61,6 +62,9 @@ sdk-%: .venv-sdk-%/.looptape-sdk
 
 bench: $(DEV)
 	@for file in tests/bench/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+pictures: $(DEV)
+	$(BIN)/python tests/support/pictures.py
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

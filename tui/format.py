@@ -161,7 +161,7 @@ def run_signs(run: Run) -> str:
         said.append(_short(run.reason))
     if run.parent:
         where = f" @{run.parent.turn}" if run.parent.turn else ""
-        said.append(f"⑂ {run.parent.kind}{where}" if run.parent.kind == "fork" else f"↳ {run.parent.kind}{where}")
+        said.append(f"⎇ {run.parent.kind}{where}" if run.parent.kind == "fork" else f"↳ {run.parent.kind}{where}")
     if run.outcome and run.outcome.get("verdict"):
         said.append(f"outcome {run.outcome['verdict']}")
     if run.unpriced_turns:

@@ -38,6 +38,7 @@ def run(value: Run) -> dict[str, Any]:
         "usage": usage(value.usage),
         "cost_usd": value.cost_usd,
         "unpriced_turns": value.unpriced_turns,
+        "reported_cost_usd": value.reported_cost_usd,
         "list_price": value.list_price,
         "inclusive": {"usage": usage(value.inclusive_usage), "cost_usd": value.inclusive_cost_usd},
         "parent": None
@@ -79,6 +80,7 @@ def turn(value: Turn) -> dict[str, Any]:
         "resume_ms": value.resume_ms,
         "usage": usage(value.usage),
         "cost_usd": value.cost_usd,
+        "reported_cost_usd": value.reported_cost_usd,
         "text": value.text,
         "thinking": value.thinking,
         "attempts": [

@@ -185,7 +185,6 @@ class StoreSource:
     Args:
         home: The folder of the store.
         place: What the first line calls it; the working directory by default.
-        people: Where other tools keep their sessions; the user's home folder by default.
         opener: For tapes given as files: a function that gives a store instead of opening ``home``.
     """
 
@@ -194,12 +193,10 @@ class StoreSource:
         home: Path,
         *,
         place: str = "",
-        people: Path | None = None,
         opener: Callable[[], AbstractContextManager[Any]] | None = None,
     ) -> None:
         self.home = home
         self.place = place or shortened(Path.cwd())
-        self._people = people if people is not None else Path.home()
         self._opener = opener
         self._lock = threading.Lock()
 
@@ -218,7 +215,7 @@ class StoreSource:
         with self._open() as store:
             runs = tuple(store.runs(Filter(limit=0)))
             notices = tuple(store.notices)
-        return RunsView(runs, notices, () if runs else found_sessions(self._people))
+        return RunsView(runs, notices, () if runs else found_sessions())
 
     def find(self, reference: str) -> str:
         """The id of the newest run that is meant; an exact id or a unique prefix comes first."""
@@ -297,26 +294,15 @@ def _marks(folder: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(marks))
 
 
-def found_sessions(people: Path, most: int = 20_000) -> tuple[Found, ...]:
-    """What other tools left under a home folder, counted by file names only (nothing is read)."""
+def found_sessions() -> tuple[Found, ...]:
+    """What other tools left on this machine, counted by file names only (nothing is read)."""
+    from .cli import sources
     from .format import counted, size
 
-    folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or people / ".claude") / "projects"
-    files, octets = 0, 0
-    for root, _folders, names in os.walk(folder):
-        for name in names:
-            if name.endswith(".jsonl"):
-                files += 1
-                try:
-                    octets += os.stat(os.path.join(root, name)).st_size
-                except OSError:
-                    continue
-        if files > most:
-            break
-    if not files:
-        return ()
-    what = f"{counted(files, 'Claude Code session')}, {size(octets)}"
-    return (Found(what, f"looptape import {shortened(folder, people)}"),)
+    return tuple(
+        Found(f"{counted(len(f.files), f'{f.program} session')}, {size(f.octets)}", f"looptape import {f.option}")
+        for f in sources.found()
+    )
 
 
 def shortened(path: Path, home: Path | None = None) -> str:

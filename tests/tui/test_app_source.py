@@ -104,21 +104,21 @@ def test_the_store_is_closed_between_readings(home: Path) -> None:
 
 
 def test_claude_code_sessions_are_counted_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    assert found_sessions(tmp_path) == ()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert found_sessions() == ()
     folder = tmp_path / ".claude" / "projects" / "-home-kim"
     folder.mkdir(parents=True)
     for name in ("a.jsonl", "b.jsonl", "c.txt"):
         (folder / name).write_bytes(b"x" * 600)
-    (found,) = found_sessions(tmp_path)
+    (found,) = found_sessions()
     assert found.what == "2 Claude Code sessions, 1.2 kB"
-    assert found.command == "looptape import ~/.claude/projects"
+    assert found.command == "looptape import --claude-code"
 
 
 def test_an_empty_home_offers_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
 
     async def steps(seat: Seat) -> None:
         assert "Nothing recorded yet." in seat.text
 
-    drive(StoreSource(tmp_path / "new", people=tmp_path), steps)
+    drive(StoreSource(tmp_path / "new"), steps)

@@ -29,6 +29,11 @@ class Folder:
     files: Mapping[str, tuple[int, int]]
 
     @property
+    def option(self) -> str:
+        """The option of `looptape import` that takes these in and keeps them in step."""
+        return "--" + self.program.lower().replace(" ", "-")
+
+    @property
     def octets(self) -> int:
         """Octets of all files."""
         return sum(size for _, size in self.files.values())

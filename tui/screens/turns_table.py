@@ -56,7 +56,7 @@ def mark(row: TurnRow) -> Spans:
         return (("↻", "dim"),)
     if row.user_turn:
         return (("›", "accent"),)
-    return (("⑂", "faint"),) if row.inherited else (("", "dim"),)
+    return (("⎇", "faint"),) if row.inherited else (("", "dim"),)
 
 
 def tools(row: TurnRow) -> Spans:
