@@ -19,17 +19,30 @@ class Body:
     """A request body taken apart.
 
     Attributes:
-        raw: The body's bytes up to the end of its last message (``head`` bytes precede the first).
-        ends: For each message the offset in ``raw`` where it ends.
-        tail: The bytes after the last message, from the closing bracket on.
+        whole: Its bytes. The messages lie between ``head`` and the last of ``ends``.
+        head: Where the first message begins.
+        ends: Where each message ends.
         rest: The decoded body without its message list.
     """
 
-    raw: bytes
+    whole: bytes
     head: int
     ends: tuple[int, ...]
-    tail: bytes
     rest: dict[str, Any]
+
+    @property
+    def end(self) -> int:
+        """Where the last message ends."""
+        return self.ends[-1] if self.ends else self.head
+
+    def upto(self, end: int) -> memoryview:
+        """Its beginning, not copied."""
+        return memoryview(self.whole)[:end]
+
+    @property
+    def tail(self) -> bytes:
+        """What follows the last message, from the closing bracket on."""
+        return self.whole[self.end :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +63,10 @@ class NotAList(ValueError):
 
 def extends(body: bytes, earlier: Body) -> bool:
     """True when the earlier messages stand unchanged at the head of this body and others follow."""
-    end = len(earlier.raw)
+    end = earlier.end
     # most bodies that do not extend it differ near the end: look there before comparing all
-    return body[end - 64 : end + 1] == earlier.raw[-64:] + b"," and body.startswith(earlier.raw)
+    start = max(0, end - 64)
+    return body[start : end + 1] == earlier.whole[start:end] + b"," and body.startswith(earlier.upto(end))
 
 
 def advance(body: bytes, key: str, earlier: Body | None, *, extended: bool = False) -> Advance:
@@ -82,9 +96,9 @@ def _common(body: bytes, earlier: Body) -> int:
     """How many leading messages of the earlier body stand unchanged in this one (steps back from the end)."""
     count, step = len(earlier.ends), 1
     while count > 0:
-        part = earlier.raw if count == len(earlier.ends) else earlier.raw[: earlier.ends[count - 1]]
+        end = earlier.ends[count - 1]
         # the byte after must end a message: {"a":1} is no prefix of {"a":1}x
-        if body.startswith(part) and body[len(part) : len(part) + 1] in (b",", b"]", b" ", b"\n"):
+        if body[end : end + 1] in (b",", b"]", b" ", b"\n") and body.startswith(earlier.upto(end)):
             return count
         count -= step
         step *= 2
@@ -92,40 +106,36 @@ def _common(body: bytes, earlier: Body) -> int:
 
 
 def _continue(body: bytes, key: str, earlier: Body, keep: int) -> Advance:
-    start = earlier.ends[keep - 1]
-    if body.endswith(earlier.tail):
-        text = body[start : len(body) - len(earlier.tail)].decode("utf-8")
+    start, tail = earlier.ends[keep - 1], earlier.tail
+    if body.endswith(tail):
+        text = _text(body[start : len(body) - len(tail)])
         texts, values, ends, position = _items(text, 0, start, first=False)
         if position == len(text):
-            fresh = Body(
-                body[: len(body) - len(earlier.tail)],
-                earlier.head,
-                earlier.ends[:keep] + ends,
-                earlier.tail,
-                earlier.rest,
-            )
+            fresh = Body(body, earlier.head, earlier.ends[:keep] + ends, earlier.rest)
             return Advance(fresh, keep, texts, values, same_rest=True)
-    text = body[start:].decode("utf-8")
+    text = _text(body[start:])
     texts, values, ends, position = _items(text, 0, start, first=False)
-    tail = text[position:]
-    rest = _decoder.decode(body[: earlier.head].decode("utf-8") + tail)
+    rest = _decoder.decode(_text(body[: earlier.head]) + text[position:].lstrip(_SPACE))
     rest.pop(key, None)
-    end = ends[-1] if ends else start
-    fresh = Body(body[:end], earlier.head, earlier.ends[:keep] + ends, tail.encode("utf-8"), rest)
-    return Advance(fresh, keep, texts, values, same_rest=False)
+    return Advance(Body(body, earlier.head, earlier.ends[:keep] + ends, rest), keep, texts, values, same_rest=False)
 
 
 def _whole(body: bytes, key: str) -> Advance:
-    text = body.decode("utf-8")
+    text = _text(body)
     opening = _find_list(text, key)
-    head = len(text[:opening].encode("utf-8"))
+    head = len(_bytes(text[:opening]))
     texts, values, ends, position = _items(text, opening, head, first=True)
-    tail = text[position:]
-    rest = _decoder.decode(text[:opening] + tail.lstrip(_SPACE))
+    rest = _decoder.decode(text[:opening] + text[position:].lstrip(_SPACE))
     rest.pop(key, None)
-    end = ends[-1] if ends else head
-    fresh = Body(body[:end], head, ends, tail.encode("utf-8"), rest)
-    return Advance(fresh, 0, texts, values, same_rest=False)
+    return Advance(Body(body, head, ends, rest), 0, texts, values, same_rest=False)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _find_list(text: str, key: str) -> int:
@@ -171,7 +181,7 @@ def _items(
         value, end = _decoder.raw_decode(text, position)
         texts.append(text[position:end])
         values.append(value)
-        offset += end - seen if ascii_only else len(text[seen:end].encode("utf-8"))
+        offset += end - seen if ascii_only else len(_bytes(text[seen:end]))
         ends.append(offset)
         seen = position = end
 

@@ -14,6 +14,7 @@ _OTHERS = tuple(
     for path in {sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], os.path.dirname(os.__file__)}
 )
 _OURS = tuple(os.path.join(_HERE, part) + os.sep for part in ("tracer", "replay", "tui"))
+_SAMPLES = os.path.join(_HERE, "sample_traces", "loops") + os.sep
 _verdicts: dict[str, bool] = {}
 
 
@@ -34,6 +35,8 @@ def caller() -> str | None:
 def _is_foreign(path: str) -> bool:
     if path.startswith("<"):
         return path != "<stdin>"
+    if path.startswith(_SAMPLES):  # programs as a user has them, wherever looptape is installed
+        return False
     inside = f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
     return inside or path.startswith(_OTHERS) or path.startswith(_OURS)
 

@@ -7,6 +7,7 @@ import sys
 
 from .errors import LooptapeStop
 from .live import OpenRun, OpenTurn
+from .quiet import words
 
 Ending = tuple[str, str | None]
 
@@ -61,4 +62,4 @@ def _after(run: OpenRun, turn: OpenTurn | None) -> Ending:
 
 
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+    return f"{type(error).__name__}: {words(error)}".removesuffix(": ")

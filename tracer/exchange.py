@@ -6,19 +6,28 @@ The transport tells it what happens; it turns that into attempts, chunks and the
 from __future__ import annotations
 
 import json
-import time
+import os
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from . import tape
+from .clock import monotonic, now
 from .live import OpenTurn
 from .process import here, quietly, recorder
 from .providers import Answer, Provider, by_path
-from .recorder import Recorder, now
+from .quiet import words
+from .recorder import Recorder
 from .redaction import redact, remember
 from .streams import Part, StreamLog, Unzip, sse_events
 
-KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+KEY_HEADERS = frozenset(
+    {
+        "authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization", "x-auth-token", "cookie",
+        "ocp-apim-subscription-key", "x-amz-security-token", "cf-aig-authorization", "helicone-auth",
+    }
+)  # fmt: skip
+KEY_PARAMETERS = ("key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key", "sig")
 KEPT_HEADERS = frozenset(
     {
         "content-type", "content-encoding", "retry-after", "retry-after-ms", "x-should-retry", "request-id",
@@ -35,12 +44,17 @@ def begin(method: str, path: str, url: str, headers: Mapping[str, str], body: by
     active = recorder() if provider is not None and body is not None else None
     if provider is None or active is None or body is None:
         return None
-    for name in KEY_HEADERS:
-        secret = headers.get(name)
-        if secret:
-            remember(secret)
+    for secret in _secrets(url, headers):
+        remember(secret)
     turn = active.request(provider, body, place=here(), url=redact(url.split("?", 1)[0]))
     return Exchange(active, provider, turn) if turn is not None else None
+
+
+def _secrets(url: str, headers: Mapping[str, str]) -> list[str]:
+    """The keys that a request carries, in whichever header or parameter."""
+    query = url.partition("?")[2].partition("#")[0]
+    found = [v for k, v in parse_qsl(query) if k.lower() in KEY_PARAMETERS] if query else []
+    return found + [value for name, value in headers.items() if name.lower() in KEY_HEADERS]
 
 
 class Exchange:
@@ -50,7 +64,7 @@ class Exchange:
         self._recorder = active
         self._provider = provider
         self._turn = turn
-        self._started = time.monotonic()
+        self._started = monotonic()
         started_at = now()
         wait = 0.0
         if turn.attempts and turn.attempts[-1].get("ended_at"):
@@ -65,6 +79,7 @@ class Exchange:
         self._raw: list[bytes] = []
         self._log: StreamLog | None = None
         self._done = False
+        self._pid = os.getpid()
 
     @quietly
     def responded(self, status: int, headers: Mapping[str, str]) -> None:
@@ -73,12 +88,14 @@ class Exchange:
         self._attempt["request_id"] = headers.get("request-id") or headers.get("x-request-id")
         self._attempt["headers"] = {k: redact(v) for k, v in headers.items() if _kept(k)}
         self._unzip = Unzip(headers.get("content-encoding", ""))
-        if status < 400 and "text/event-stream" in headers.get("content-type", ""):
+        if status < 300 and "text/event-stream" in headers.get("content-type", ""):
             self._log = StreamLog(self._started, self._write_chunk)
 
     @quietly
     def chunk(self, data: bytes) -> None:
         """Bytes of the body as they came over the wire."""
+        if self._over():
+            return
         if self._first_chunk_at is None:
             self._first_chunk_at = now()
         plain = self._unzip.feed(data)
@@ -90,42 +107,62 @@ class Exchange:
             self._raw.append(plain)
 
     @quietly
+    def loaded(self, data: bytes) -> None:
+        """The whole body at once, its content-encoding already undone."""
+        self._unzip = Unzip("")
+        self.chunk(data)
+        self.finished()
+
+    @quietly
     def finished(self) -> None:
         """The whole body has been read."""
-        if self._done:
+        if self._over():
             return
-        if (self._attempt["status"] or 0) >= 400:
+        if (self._attempt["status"] or 0) >= 300:
             self._refused()
         elif self._log is not None:
             self._streamed(self._log, "ok", None)
         else:
-            text = self._whole_text()
-            self._close("ok", text, self._provider.answer(_decode(text)))
+            self._plain()
 
     @quietly
     def broken(self, error: BaseException, *, cancelled: bool = False) -> None:
         """The transport raised, before or during the body."""
-        if self._done:
+        if self._over():
             return
         status = "cancelled" if cancelled else "error"
         kind = type(error).__name__
-        self._attempt |= {"error": redact(str(error)) or kind, "error_type": kind}
+        self._attempt |= {"error": redact(words(error)) or kind, "error_type": kind}
         if self._log is not None:
-            self._streamed(self._log, status, (str(error) or kind, kind))
+            self._streamed(self._log, status, (words(error) or kind, kind))
             return
-        self._close(status, None, Answer(), error=str(error) or kind, error_type=kind)
+        self._close(status, None, Answer(), error=words(error) or kind, error_type=kind)
 
     @quietly
     def abandoned(self) -> None:
         """The caller stopped reading before the end."""
-        if self._done:
+        if self._over():
             return
         if self._log is not None:
             self._streamed(self._log, "abandoned", None)
-        elif (self._attempt["status"] or 0) >= 400:
+        elif (self._attempt["status"] or 0) >= 300:
             self._refused()
         else:
             self._close("abandoned", None, Answer(), partial=True)
+
+    def _over(self) -> bool:
+        """True when its end is written, or is another's to write: a forked child holds only a copy of it."""
+        return self._done or self._pid != os.getpid()
+
+    def _plain(self) -> None:
+        """A whole JSON body; some APIs say in it that the call failed after all."""
+        text = self._whole_text()
+        answer = self._provider.answer(_decode(text))
+        if answer.error_type or answer.error:
+            self._attempt |= {"error": redact(answer.error or ""), "error_type": answer.error_type}
+            self._close("error", text, answer, error=answer.error, error_type=answer.error_type)
+        else:
+            self._close("ok", text, answer)
 
     def _refused(self) -> None:
         text = self._whole_text()
@@ -133,6 +170,7 @@ class Exchange:
         kind = answer.error_type or f"http_{self._attempt['status']}"
         message = answer.error or text[:500] or kind
         self._attempt |= {"error": redact(message), "error_type": kind}
+        self._attempt["request_id"] = self._attempt["request_id"] or answer.request_id
         self._close("error", text or None, Answer(), error=message, error_type=kind)
 
     def _streamed(self, log: StreamLog, status: str, trouble: tuple[str, str] | None) -> None:

@@ -7,12 +7,16 @@ import platform
 import sys
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+_described: dict[str, Any] = {}
 _SDKS = ("anthropic", "openai", "httpx2", "httpx", "opentelemetry.sdk", "pydantic_ai", "langchain", "agents")
 
 
 def project() -> str:
     """The git root above the working directory, else the working directory."""
+    if _described.get("project"):
+        return str(_described["project"])
     try:
         return _project(os.getcwd())
     except OSError:  # the working directory is gone
@@ -21,14 +25,35 @@ def project() -> str:
 
 def git_commit() -> str | None:
     """The commit that is checked out in the project, None outside a repository."""
+    if "git_commit" in _described:
+        commit = _described["git_commit"]
+        return str(commit) if commit else None
     try:
         return _commit(project())
     except (OSError, UnicodeDecodeError):
         return None
 
 
+def describe(**given: Any) -> None:
+    """Says facts of the recorded program that are not this process's own.
+
+    Args:
+        **given: Any of name, source, project, git_commit, versions; None takes one back.
+    """
+    _described.update(given)
+    for key in [k for k, value in _described.items() if value is None]:
+        del _described[key]
+
+
+def source() -> str:
+    """How runs of this process are recorded: sdk, or proxy."""
+    return str(_described.get("source") or "sdk")
+
+
 def name() -> str:
     """What the program is called: the script's name without its ending, or the module run with -m."""
+    if _described.get("name"):
+        return str(_described["name"])
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is not None and getattr(spec, "name", None):
@@ -41,6 +66,8 @@ def versions() -> dict[str, str]:
     """Versions of looptape, Python and the SDKs that this process has loaded."""
     from .. import __version__
 
+    if _described.get("versions"):
+        return dict(_described["versions"])
     found = {"looptape": __version__, "python": platform.python_version()}
     for module_name in _SDKS:
         module = sys.modules.get(module_name)

@@ -6,20 +6,22 @@ said once. The protocol (locks, torn writes, fork, rotation) is described in doc
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import platform
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import paths, tape
+from . import clock, paths, redaction, tape
+from .quiet import words
 
 ROTATE_BYTES = 64 << 20
 CAP_BYTES = 2 << 30
+_LAST_WORDS = ("run_update", "run_end")
 
 
 class Journal:
@@ -32,7 +34,7 @@ class Journal:
         self._home = home or paths.home()
         self._rotate_bytes = rotate_bytes
         self._cap_bytes = cap_bytes if cap_bytes is not None else _cap_from_environment()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a stream that is collected while we write may write too
         self._fd: int | None = None
         self._torn = False
         self._size = 0
@@ -52,9 +54,9 @@ class Journal:
     def write(self, records: Sequence[tape.Record]) -> bool:
         """Appends the records in one write; False when they did not get there (never raises)."""
         try:
-            data = b"".join(map(tape.line, records))
+            data = redaction.scrub(b"".join(map(tape.line, records)))
             with self._lock:
-                return self._append(data, len(records))
+                return self._append(data, records)
         except Exception as error:  # the agent must not feel our trouble
             self._failed(len(records), error)
             return False
@@ -75,38 +77,47 @@ class Journal:
                 os.close(inherited)
             except OSError:
                 pass  # already closed; nothing depends on it
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._id, self._piece, self._size, self._torn = uuid.uuid4().hex, 0, 0, False
-        self._warned = False
+        self._warned = self._stopped = False
         self.dropped = 0
         self.generation += 1
 
-    def _append(self, data: bytes, count: int) -> bool:
-        if self._stopped:
-            self.dropped += count
-            return False
+    def _append(self, data: bytes, records: Sequence[tape.Record]) -> bool:
         try:
-            if self._fd is None:
-                self._open()
-            elif self._size + len(data) > self._rotate_bytes and self._size > 0:
-                self._rotate()
-            if self._stopped or self._fd is None:
-                self.dropped += count
+            self._ready(len(data))
+            # after the cap was reached runs still say how they ended
+            if self._fd is None or (self._stopped and any(r["kind"] not in _LAST_WORDS for r in records)):
+                self.dropped += len(records)
                 return False
             whole = b"\n" + data if self._torn else data
             written = os.write(self._fd, whole)
         except OSError as error:
-            self._failed(count, error)
+            self._failed(len(records), error)
             return False
         self._size += written
         self._torn = written != len(whole)
         if self._torn:
             # the complete lines before the tear are good; what follows must not lean on the rest
-            self._failed(count, OSError(0, "short write"))
+            self._failed(len(records), OSError(0, "short write"))
             return False
         return True
 
+    def _ready(self, size: int) -> None:
+        """Opens a file, or the next one; raises OSError."""
+        if self._fd is not None and os.fstat(self._fd).st_nlink == 0:
+            os.close(self._fd)
+            self._fd, self._id, self._piece = None, uuid.uuid4().hex, 0
+            raise OSError(0, "the journal was deleted; a new one is begun")
+        if self._stopped:
+            return
+        if self._fd is None:
+            self._open()
+        elif self._size + size > self._rotate_bytes:
+            self._rotate()
+
     def _open(self) -> None:
+        """Begins a piece: locked and headed before anything else is in it; raises OSError, and then it is not there."""
         folder = paths.make_private(paths.journal_dir(self._home))
         if self._cap_bytes and _folder_bytes(folder) > self._cap_bytes:
             self._stopped = True
@@ -115,35 +126,47 @@ class Journal:
                 "Run `looptape sync` to move them into the store"
             )
             return
-        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._fd, self._size, self._torn = fd, 0, False
-        head = tape.line(
+        path, head = self.path, self._head()
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.write(fd, head) != len(head):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            os.unlink(path)
+            os.close(fd)
+            raise
+        self._fd, self._size, self._torn = fd, len(head), False
+
+    def _head(self) -> bytes:
+        return tape.line(
             tape.header(
                 writer=f"looptape {_version()}",
                 python=platform.python_version(),
                 pid=os.getpid(),
                 host=platform.node(),
-                started_at=time.time_ns() // 1000,
-                content="none" if os.environ.get("LOOPTAPE_CONTENT") == "none" else "full",
+                started_at=clock.now(),
+                content="full" if keeps_content() else "none",
                 journal=self._id,
             )
         )
-        written = os.write(fd, head)
-        self._size = written
-        self._torn = written != len(head)
 
     def _rotate(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        """Goes on in a new piece. The old lock is let go only when the new one is held: the writer lives."""
+        old = self._fd
         self._piece += 1
-        self._open()
+        try:
+            self._open()
+        finally:
+            if self._fd == old:
+                self._piece -= 1
+            elif old is not None:
+                os.close(old)
 
     def _failed(self, count: int, error: Exception) -> None:
         self.dropped += count
         self.generation += 1
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = getattr(error, "strerror", None) or words(error) or type(error).__name__
         self._say(
             f"records could not be written to {paths.journal_dir(self._home)} ({reason}); your program is not affected"
         )
@@ -158,6 +181,11 @@ class Journal:
             pass
 
 
+def keeps_content() -> bool:
+    """False with `LOOPTAPE_CONTENT=none`: records then hold only usage, times, names and hashes."""
+    return os.environ.get("LOOPTAPE_CONTENT", "").strip().lower() != "none"
+
+
 def _folder_bytes(folder: Path) -> int:
     with os.scandir(folder) as entries:
         return sum(e.stat().st_size for e in entries if e.name.endswith(".jsonl"))
@@ -165,7 +193,7 @@ def _folder_bytes(folder: Path) -> int:
 
 def _cap_from_environment() -> int:
     given = os.environ.get("LOOPTAPE_JOURNAL_CAP_MB", "")
-    return int(given) << 20 if given.isdigit() else CAP_BYTES
+    return int(given) << 20 if given.isdecimal() else CAP_BYTES
 
 
 def _version() -> str:

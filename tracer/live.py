@@ -76,7 +76,7 @@ class Chain:
     @property
     def size(self) -> int:
         """Bytes that are kept of it."""
-        return len(self.body.raw) if self.body else 0
+        return len(self.body.whole) if self.body else 0
 
     def touch(self) -> None:
         """This conversation was used just now."""
@@ -98,9 +98,12 @@ class OpenRun:
     agent: str | None = None
     parent: dict[str, Any] | None = None
     limits: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+    above: Where | None = None
     turns: int = 0
     last: OpenTurn | None = None
     chain: Chain | None = None
+    chains: list[Chain] = field(default_factory=list)
     pending: dict[str, PendingCall] = field(default_factory=dict)
     children: dict[str, list[OpenRun]] = field(default_factory=dict)
     ended: bool = False

@@ -10,12 +10,14 @@ from types import TracebackType
 from typing import Any
 
 from . import endings, redaction, spans, tape
+from .clock import new_id
 from .live import OpenRun, OpenTurn, PendingCall, Where, call_key, where
 from .model import Limits
 from .process import here, quietly, recorder
 from .providers import Answer, manual
 from .providers.answer import call_of
-from .recorder import Recorder, new_id
+from .quiet import words
+from .recorder import Recorder
 from .tools import RunningCall, end_call, start_call
 
 
@@ -66,7 +68,10 @@ class Run:
         tags: dict[str, str],
         limits: Limits | None,
     ) -> None:
-        self._given: dict[str, Any] = {"task": task or name, "tags": {str(k): str(v) for k, v in tags.items()}}
+        self._given: dict[str, Any] = {
+            "task": task or name,
+            "tags": {str(k): redaction.redact(str(v)) for k, v in tags.items()},
+        }
         self._open = OpenRun(id=new_id(), explicit=True, session=session, agent=agent)
         self._open.name = name or self._open.name
         self._open.limits = dict(limits.given()) if limits else {}
@@ -102,6 +107,7 @@ class Run:
                 "kind": "sub-agent",
             }
             self._open.session = self._open.session or above.run.session
+        self._open.above = above
         self._active = active
         active.open_run(self._open, **self._given)
         self._token = where.set(Where(self._open))
@@ -121,8 +127,9 @@ class Run:
                 same_context = False
         if self._span is not None:
             spans.leave(self._span, same_context=same_context)
+        opened = active.adopt(self._open)
         with active.lock:
-            active.end_run(self._open, *endings.of_block(self._open, error))
+            active.end_run(opened, *endings.of_block(opened, error))
 
     @quietly
     def outcome(self, verdict: str, note: str | None = None, *, score: float | None = None) -> None:
@@ -134,21 +141,30 @@ class Run:
             score: A number, if there is one.
         """
         if self._active is not None:
-            given = {"verdict": verdict, "note": redaction.redact(note) if note else note, "score": score}
-            self._active.update_run(self._open, outcome={k: v for k, v in given.items() if v is not None})
+            given = {
+                "verdict": redaction.redact(str(verdict)),
+                "note": redaction.redact(note) if note else note,
+                "score": score,
+            }
+            self._active.update_run(
+                self._active.adopt(self._open), outcome={k: v for k, v in given.items() if v is not None}
+            )
 
     @quietly
     def tag(self, **tags: str) -> None:
         """Adds tags to the run."""
         if self._active is not None:
-            self._active.update_run(self._open, tags={k: str(v) for k, v in tags.items()})
+            self._active.update_run(
+                self._active.adopt(self._open), tags={k: redaction.redact(str(v)) for k, v in tags.items()}
+            )
 
     def turn(self, *, agent: str | None = None) -> Turn:
         """A turn that the loop records by hand (a provider without a recorded client, a ReAct loop).
 
         Use as a context manager around GENERATE and the tools that follow it.
         """
-        return Turn(self._active, self._open, agent)
+        opened = self._active.adopt(self._open) if self._active is not None else self._open
+        return Turn(self._active, opened, agent)
 
 
 class Turn:
@@ -241,7 +257,7 @@ class Turn:
             None,
             Answer(),
             status="cancelled" if cancelled else "error",
-            error=str(error) or type(error).__name__,
+            error=words(error) or type(error).__name__,
             error_type=type(error).__name__,
         )
 

@@ -10,28 +10,17 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
-import uuid
 from typing import Any
 
 from . import endings, records, spans, tape
 from .blobs import Blobs
-from .journal import Journal
+from .clock import new_id, now
+from .journal import Journal, keeps_content
 from .live import Chain, OpenRun, OpenTurn, PendingCall, Where, call_key
 from .providers import Answer, Provider
 from .redaction import redact
 from .requests import Incoming, first_words, take_apart
 from .routing import Chains, Route, find
-
-
-def now() -> int:
-    """Microseconds since the epoch."""
-    return time.time_ns() // 1000
-
-
-def new_id() -> str:
-    """A fresh run id: 16 hex digits."""
-    return uuid.uuid4().hex[:16]
 
 
 class Recorder:
@@ -40,13 +29,14 @@ class Recorder:
     def __init__(self, journal: Journal | None = None) -> None:
         self.journal = journal or Journal()
         self.lock = threading.RLock()
-        self.content = os.environ.get("LOOPTAPE_CONTENT") != "none"
+        self.content = keeps_content()
         self.pending: dict[str, list[PendingCall]] = {}
         self._chains = Chains()
         self._runs: dict[str, OpenRun] = {}
         self._blobs = Blobs(content=self.content)
         self._generation = self.journal.generation
-        self._lost_turns = 0
+        self._lost: set[tuple[str, int]] = set()
+        self._adopted: dict[str, OpenRun] = {}
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -54,13 +44,17 @@ class Recorder:
         """Writes the start of a run. ``more``: title, task, tags."""
         run.span = spans.RunSpan(run.id, run.name, run.agent)
         run.generation = self._sync_generation()
+        run.more = more
         self._runs[run.id] = run
         self.journal.write([records.run_start(run, at or now(), more)])
 
     def end_run(self, run: OpenRun, status: str, reason: str | None) -> None:
         """Writes the end of a run; the conversations of an explicit one are over."""
         self._end_turn(run)
-        self.journal.write([*self._loss(run), records.run_end(run, now(), status, reason)])
+        if not self.content and status in ("failed", "halted"):
+            reason = reason.partition(":")[0] if reason else None
+        if self.journal.write([*self._loss(run), records.run_end(run, now(), status, reason)]):
+            self._lost.clear()
         run.ended = True
         if run.explicit:
             self._chains.drop(run)
@@ -74,7 +68,10 @@ class Recorder:
         """The run to use for a context that came through a fork: a child run in this process."""
         if run.pid == os.getpid():
             return run
+        if run.id in self._adopted:
+            return self._adopted[run.id]
         child = OpenRun(id=new_id(), explicit=run.explicit, name=run.name, session=run.session, agent=run.agent)
+        self._adopted[run.id] = child
         child.parent = {"run": run.id, "turn": run.turns or None, "call": None, "kind": "sub-agent"}
         self.open_run(child)
         return child
@@ -93,6 +90,8 @@ class Recorder:
         self._chains.clear()
         self._blobs.restart()
         self._runs.clear()
+        self._adopted.clear()
+        self._lost.clear()
         self.pending.clear()
 
     # -- requests -----------------------------------------------------------------------------
@@ -130,7 +129,7 @@ class Recorder:
     ) -> OpenTurn:
         written: list[tape.Record] = self._loss(run)
         if run.generation != self._generation:
-            written.append(records.run_start(run, at, {}))
+            written.append(records.run_start(run, at, run.more))
             run.generation = self._generation
         hashes = tuple(self._blobs.put(written, text) for text in incoming.texts)
         parts = self._parts(written, incoming, base)
@@ -143,8 +142,10 @@ class Recorder:
         turn.span = spans.TurnSpan(run.id, turn.number, run.span, incoming.parts.model, provider.NAME)
         same_run = base if base is not None and base.run is run and incoming.kept else None
         written.append(records.turn_start(turn, provider, incoming, hashes, parts, same_run, url))
-        if not self.journal.write(written):
-            self._lost_turns += 1
+        if self.journal.write(written):
+            self._lost.clear()
+        else:
+            self._lost.add((run.id, turn.number))
         run.last, run.ended = turn, False
         self._drop_pending(run)
         self._keep(run, route, provider, incoming, incoming.kept + hashes, parts, turn)
@@ -226,11 +227,16 @@ class Recorder:
         first_chunk_at: int | None = None,
     ) -> None:
         """GENERATE is over: writes what came, whole or not. May be called again for the same turn (a retry)."""
+        if turn.run.pid != os.getpid():
+            return  # a forked child holds a copy of its parent's open turn: the parent says how it ended
         at = now()
         with self.lock:
+            self._sync_generation()
             run, chain = turn.run, turn.chain
             turn.in_flight, turn.status, turn.calls = False, status, answer.calls
             turn.stop_reason, turn.end, turn.error, turn.error_type = answer.stop_reason, answer.end, error, error_type
+            if not self.content:
+                turn.error = error_type
             written: list[tape.Record] = []
             response = self._blobs.put(written, text) if text is not None else None
             if text is not None and '"signature"' in text and redact(text) != text:
@@ -251,7 +257,8 @@ class Recorder:
                 run.ended = True
                 self._end_turn(run)
                 written.append(records.run_end(run, at, *ending))
-            self.journal.write(written)
+            if not self.journal.write(written):
+                self._lost.add((run.id, turn.number))
 
     def _end_generate(self, turn: OpenTurn, answer: Answer) -> None:
         """Puts the answer on the turn's span; says so when the provider's limits cut something off."""
@@ -314,9 +321,9 @@ class Recorder:
 
     def _loss(self, run: OpenRun) -> list[tape.Record]:
         """After a failed write: how many turns are missing, said in the run that goes on."""
-        if not self._lost_turns:
+        if not self._lost:
             return []
-        lost, self._lost_turns = self._lost_turns, 0
+        lost = len(self._lost)
         noun = "turn" if lost == 1 else "turns"
         return [{"kind": "run_update", "run": run.id, "at": now(), "warnings": [f"{lost} {noun} could not be stored"]}]
 

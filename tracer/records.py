@@ -28,7 +28,7 @@ def run_start(run: OpenRun, at: int, more: Mapping[str, Any]) -> tape.Record:
         "agent": run.agent,
         "project": facts.project(),
         "session": run.session,
-        "source": "sdk",
+        "source": facts.source(),
         "parent": run.parent,
         "limits": run.limits,
         "versions": facts.versions(),

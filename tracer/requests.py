@@ -84,7 +84,7 @@ def _without_list(provider: Provider, raw: bytes, chain: Chain | None) -> Incomi
     text = value.pop(provider.LIST_KEY, None)
     messages: tuple[Any, ...] = ({"role": "user", "content": text},) if text is not None else ()
     texts = tuple(json.dumps(m, ensure_ascii=False) for m in messages)
-    body = Body(raw=raw, head=len(raw), ends=(), tail=b"", rest=value)
+    body = Body(whole=raw, head=len(raw), ends=(), rest=value)
     parts = provider.request(value)
     if parts.mode != "full" and chain is not None:
         return _server_held(body, texts, messages, parts, chain)
@@ -102,7 +102,7 @@ def _changes(chain: Chain, keep: int, messages: tuple[Any, ...]) -> tuple[str, .
     if keep + len(messages) < known or chain.body is None:
         return ("compaction",)
     start = chain.body.ends[keep - 1] if keep else chain.body.head
-    old = json.loads(b"[" + chain.body.raw[start:].lstrip(b", \n") + b"]")
+    old = json.loads(b"[" + chain.body.whole[start : chain.body.end].lstrip(b", \n") + b"]")
     same = all(canonical(_unmarked(a)) == canonical(_unmarked(b)) for a, b in zip(old, messages, strict=False))
     return () if same else ("edited",)
 

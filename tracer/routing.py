@@ -17,6 +17,7 @@ from .live import Chain, OpenRun, PendingCall, Where
 from .providers import Provider
 
 MAX_CHAINS = 256
+MAX_OF_RUN = 16
 MAX_BYTES = 64 << 20
 
 
@@ -50,16 +51,23 @@ class Chains:
         self._bytes = 0
 
     def add(self, chain: Chain) -> list[Chain]:
-        """Keeps a conversation as the most recent one; gives those forgotten for it."""
+        """Keeps a conversation as the most recent one; gives those of other runs that were forgotten for it."""
+        own = chain.run.chains
+        if chain in own:
+            own.remove(chain)
+        own.append(chain)
+        if len(own) > MAX_OF_RUN:
+            self._remove(own[0])
         self._open[id(chain)] = chain
         self._open.move_to_end(id(chain))
         self._bytes += chain.size - chain.counted
         chain.counted = chain.size
         forgotten = []
         while len(self._open) > 1 and (len(self._open) > MAX_CHAINS or self._bytes > MAX_BYTES):
-            old = self._open.popitem(last=False)[1]
-            self._bytes -= old.counted
-            forgotten.append(old)
+            old = next(iter(self._open.values()))
+            self._remove(old)
+            if not old.run.chains:
+                forgotten.append(old)
         return forgotten
 
     def answered(self, chain: Chain, response_id: str | None) -> None:
@@ -71,8 +79,8 @@ class Chains:
 
     def drop(self, run: OpenRun) -> None:
         """Forgets the conversations of a run that is over for good."""
-        for key in [k for k, c in self._open.items() if c.run is run]:
-            self._bytes -= self._open.pop(key).counted
+        for chain in list(run.chains):
+            self._remove(chain)
         for name in [n for n, c in self._by_response.items() if c.run is run]:
             del self._by_response[name]
 
@@ -84,8 +92,7 @@ class Chains:
 
     def of(self, runs: Iterable[OpenRun]) -> list[Chain]:
         """The conversations of these runs, the most recent first."""
-        wanted = {id(r) for r in runs}
-        return [c for c in reversed(self._open.values()) if id(c.run) in wanted]
+        return sorted((c for r in runs for c in r.chains), key=lambda c: -c.touched)
 
     def all(self) -> list[Chain]:
         """Every conversation, the most recent first."""
@@ -94,6 +101,11 @@ class Chains:
     def continued_by(self, previous: str | None) -> Chain | None:
         """The conversation whose answer has this response id."""
         return self._by_response.get(previous) if previous else None
+
+    def _remove(self, chain: Chain) -> None:
+        chain.run.chains.remove(chain)
+        if self._open.pop(id(chain), None) is not None:
+            self._bytes -= chain.counted
 
 
 def find(chains: Chains, here: Where | None, provider: Provider, raw: bytes) -> Route:
@@ -141,13 +153,7 @@ def _is_retry(chain: Chain, raw: bytes) -> bool:
     turn = chain.run.last
     if turn is None or turn.number != chain.turn or turn.in_flight or turn.status not in ("error", "cancelled"):
         return False
-    body = chain.body
-    return (
-        body is not None
-        and len(raw) == len(body.raw) + len(body.tail)
-        and raw.startswith(body.raw)
-        and raw.endswith(body.tail)
-    )
+    return chain.body is not None and chain.body.whole == raw
 
 
 def _best(chains: list[Chain], raw: bytes) -> Chain | None:
@@ -160,7 +166,7 @@ def _best(chains: list[Chain], raw: bytes) -> Chain | None:
 def _carries_answer(chain: Chain, raw: bytes) -> bool:
     if chain.answer is None or chain.body is None:
         return False
-    rest = raw[len(chain.body.raw) :]
+    rest = raw[chain.body.end :]
     ids = [c.id for c in chain.answer.calls if c.id]
     if ids:
         return all(i.encode() in rest for i in ids)
@@ -196,7 +202,7 @@ def _has_new_prompt(chain: Chain, provider: Provider, raw: bytes) -> bool:
 def _same_tools(chain: Chain, provider: Provider, raw: bytes) -> bool:
     """True when a request offers the same tools as the conversation's last one."""
     body = chain.body
-    if body is not None and body.ends and raw.endswith(body.tail) and raw.startswith(body.raw[: body.head]):
+    if body is not None and body.ends and raw.endswith(body.tail) and raw.startswith(body.upto(body.head)):
         return True
     value = _decode(raw)
     return value is not None and json.dumps(provider.request(value).tools, sort_keys=True) == chain.tools_key

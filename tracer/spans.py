@@ -2,7 +2,7 @@
 
 Every turn has one span: `invoke_agent {agent}` > `turn {n}` > `chat {model}`, `execute_tool {name}`.
 With a tracer provider of the application our spans go through it and reach its exporter; without one
-a private provider gives ids and keeps nothing. `chat` spans are made only when no instrumentation
+we make the ids and keep nothing. `chat` spans are made only when no instrumentation
 (anthropic 2 traces itself) already has one around the request, so no call is counted twice, and usage
 stands on chat spans alone. Content goes on spans only when the standard switch asks for it; identity
 is written last, because the SDK evicts the oldest attributes beyond its limit.
@@ -17,10 +17,12 @@ from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
-from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode
 
 from .model import Usage
 from .providers.answer import Answer
+from .quiet import quietly, trouble
+from .redaction import redact
 
 SCOPE = "looptape"
 RUN_ID = "looptape.run.id"
@@ -35,29 +37,30 @@ _FINISH = {
     "tool_use": "tool_call",
     "tool_calls": "tool_call",
 }
-_private: Tracer | None = None
+_left: dict[int, SpanContext | None] = {}
+
+
+class _Unseen(NonRecordingSpan):
+    """Has ids and nothing else; nobody but our own rows knows of it."""
 
 
 class RunSpan:
     """The `invoke_agent` span of a run."""
 
     def __init__(self, run_id: str, name: str | None, agent: str | None) -> None:
-        tracer, self.exported = _tracer()
         title = agent or name
         current = trace.get_current_span()
         parent = _parent_of(current, native=_operation(current) in _CHAT_OPERATIONS)
-        self.span = tracer.start_span(
-            f"invoke_agent {title}" if title else "invoke_agent", context=_under(parent), kind=SpanKind.INTERNAL
-        )
-        if self.exported:
-            _set(self.span, {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent, RUN_ID: run_id})
+        self.exported = exporting()
+        self.span = _start(f"invoke_agent {title}" if title else "invoke_agent", parent, SpanKind.INTERNAL)
+        _set(self.span, {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent, RUN_ID: run_id})
 
+    @quietly
     def end(self, status: str, reason: str | None) -> None:
         """Ends the run's span with our status word."""
-        if self.exported:
-            _set(self.span, {"looptape.run.status": status})
-            if status == "failed":
-                self.span.set_status(Status(StatusCode.ERROR, reason))
+        _set(self.span, {"looptape.run.status": status})
+        if status == "failed":
+            _fail(self.span, status, reason)
         self.span.end()
 
 
@@ -66,19 +69,18 @@ class TurnSpan:
 
     def __init__(self, run_id: str, number: int, run_span: RunSpan | None, model: str | None, provider: str) -> None:
         current = trace.get_current_span()
-        tracer, self.exported = _tracer()
+        self.exported = exporting()
         native = _operation(current) in _CHAT_OPERATIONS
         parent = run_span.span.get_span_context() if run_span else _parent_of(current, native=native)
         self._identity = {RUN_ID: run_id, TURN_NUMBER: number}
         self._request = {"gen_ai.provider.name": provider, "gen_ai.request.model": model}
-        self.span = tracer.start_span(f"turn {number}", context=_under(parent), kind=SpanKind.INTERNAL)
+        self.span = _start(f"turn {number}", parent, SpanKind.INTERNAL)
+        _set(self.span, self._identity)
         self.parent = parent
         self.step = step_name(current)
         self.chat: Span | None = None
         if self.exported and not native:
-            self.chat = tracer.start_span(
-                f"chat {model}" if model else "chat", context=trace.set_span_in_context(self.span), kind=SpanKind.CLIENT
-            )
+            self.chat = _start(f"chat {model}" if model else "chat", self.span.get_span_context(), SpanKind.CLIENT)
 
     @property
     def facts(self) -> dict[str, str | None]:
@@ -100,50 +102,53 @@ class TurnSpan:
             **self._request,
             "gen_ai.response.model": answer.model,
             "gen_ai.response.id": answer.id,
-            "gen_ai.response.finish_reasons": [_FINISH.get(answer.stop_reason, answer.stop_reason)]
+            "gen_ai.response.finish_reasons": (_FINISH.get(answer.stop_reason, answer.stop_reason),)
             if answer.stop_reason
             else None,
             "looptape.stop_reason": answer.stop_reason,
             "error.type": error_type,
         }
+        whole = True
         if self.chat is not None:
-            _set(self.chat, {**facts, **_usage(answer.usage), **content, "gen_ai.operation.name": "chat"})
+            whole = _set(self.chat, {**facts, **_usage(answer.usage), **content, "gen_ai.operation.name": "chat"})
             _fail(self.chat, error_type, error)
-            self.chat.end()
-            self.chat = None
-        _set(self.span, {**content, **facts, **self._identity})
+            self._end_chat()
+        whole = _set(self.span, {**content, **facts, **self._identity}) and whole
         _fail(self.span, error_type, error)
-        return _intact(self.span, self._identity)
+        return whole
 
+    @quietly
     def end(self) -> None:
         """Ends the turn: the next one began, or its run is over."""
-        if self.chat is not None:
-            self.chat.end()
-            self.chat = None
+        self._end_chat()
         self.span.end()
+
+    @quietly
+    def _end_chat(self) -> None:
+        chat, self.chat = self.chat, None
+        if chat is not None:
+            chat.end()
 
 
 class ToolSpan:
     """The `execute_tool` span of one call; none of ours when the caller's SDK already made one."""
 
     def __init__(self, turn: TurnSpan | None, name: str, call_id: str) -> None:
-        tracer, exported = _tracer()
         self.span: Span | None = None
-        if not exported or _operation(trace.get_current_span()) == "execute_tool":
+        if not exporting() or _operation(trace.get_current_span()) == "execute_tool":
             return
-        context = trace.set_span_in_context(turn.span) if turn else None
-        self.span = tracer.start_span(f"execute_tool {name}", context=context, kind=SpanKind.INTERNAL)
+        self.span = _start(f"execute_tool {name}", turn.span.get_span_context() if turn else None, SpanKind.INTERNAL)
         _set(
             self.span,
             {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id},
         )
 
+    @quietly
     def end(self, error_type: str | None, error: str | None) -> None:
-        """Ends the span, as an error when the tool raised."""
+        """Ends the span, as an error when the tool raised. Its text is a tool result: content."""
         if self.span is not None:
-            if error_type:
-                _set(self.span, {"error.type": error_type})
-            _fail(self.span, error_type, error)
+            _set(self.span, {"error.type": error_type})
+            _fail(self.span, error_type, error if wants_content() else None)
             self.span.end()
 
 
@@ -190,34 +195,41 @@ def step_name(span: Span) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def enter(span: Span) -> tuple[object, Any]:
-    """Makes a span current; give the result to `leave`."""
+def enter(span: Span) -> tuple[object | None, Span]:
+    """Makes a span current; give the result to `leave`. One that nobody exports must not reach request headers."""
+    if isinstance(span, _Unseen):
+        return None, span
     return otel_context.attach(trace.set_span_in_context(span)), span
 
 
-def leave(token: tuple[object, Any], *, same_context: bool) -> None:
+def leave(token: tuple[object | None, Span], *, same_context: bool) -> None:
     """Ends being current. From another context nothing is detached: it would only log an error."""
+    if token[0] is None:
+        return
     if same_context:
         otel_context.detach(token[0])  # type: ignore[arg-type]
+    else:
+        _left[token[1].get_span_context().span_id] = getattr(token[1], "parent", None)
+        while len(_left) > 1000:
+            del _left[next(iter(_left))]
 
 
-def _tracer() -> tuple[Tracer, bool]:
+def _start(title: str, parent: SpanContext | None, kind: SpanKind) -> Span:
+    """A span of the application's provider; where that gives none, one that has ids and keeps nothing."""
     if exporting():
-        return trace.get_tracer(SCOPE), True
-    global _private
-    if _private is None:
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import SpanLimits, TracerProvider
-        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+        try:
+            span = trace.get_tracer(SCOPE).start_span(title, context=_under(parent), kind=kind)
+            if span.get_span_context().is_valid and span.get_span_context() != parent:
+                return span
+        except Exception as error:  # a sampler's or a processor's trouble costs no turn
+            trouble(f"a span of {SCOPE}", error)
+    trace_id = parent.trace_id if parent is not None and parent.is_valid else _random(16)
+    return _Unseen(SpanContext(trace_id, _random(8), is_remote=False))
 
-        provider = TracerProvider(
-            resource=Resource.get_empty(),
-            sampler=ALWAYS_ON,
-            shutdown_on_exit=False,
-            span_limits=SpanLimits(max_span_attributes=128),
-        )
-        _private = provider.get_tracer(SCOPE)
-    return _private, False
+
+def _random(size: int) -> int:
+    """Not from `random`: a program that has seeded it must draw the same numbers as without us."""
+    return int.from_bytes(os.urandom(size), "big") or 1
 
 
 def _under(parent: SpanContext | None) -> otel_context.Context | None:
@@ -227,11 +239,12 @@ def _under(parent: SpanContext | None) -> otel_context.Context | None:
 
 def _parent_of(current: Span, *, native: bool) -> SpanContext | None:
     """Where a turn without a run span hangs: beside an SDK's own chat span, else under the current span."""
-    if native:
-        above = getattr(current, "parent", None)
-        return above if isinstance(above, SpanContext) else trace.INVALID_SPAN_CONTEXT
-    context = current.get_span_context()
-    return context if context.is_valid else None
+    found = getattr(current, "parent", None) if native else current.get_span_context()
+    while isinstance(found, SpanContext) and found.span_id in _left:
+        found = _left[found.span_id]  # still current here, though it is over
+    if isinstance(found, SpanContext) and found.is_valid:
+        return found
+    return None if not current.get_span_context().is_valid else trace.INVALID_SPAN_CONTEXT
 
 
 def _operation(span: Span) -> str | None:
@@ -250,13 +263,22 @@ def _scope(span: Span) -> str | None:
     return getattr(getattr(span, "instrumentation_scope", None), "name", None)
 
 
-def _set(span: Span, attributes: Mapping[str, Any]) -> None:
-    span.set_attributes({k: v for k, v in attributes.items() if v is not None})
+def _set(span: Span, attributes: Mapping[str, Any]) -> bool:
+    """Sets what is not None. False when a limit of the provider cut something off."""
+    given = {k: v for k, v in attributes.items() if v is not None}
+    try:
+        span.set_attributes(given)
+        kept = getattr(span, "attributes", None)
+        dropped = getattr(span, "dropped_attributes", 0)
+    except Exception as error:  # somebody else's span class
+        trouble(f"a span of {SCOPE}", error)
+        return True
+    return kept is None or (not dropped and all(kept.get(k) == v for k, v in given.items()))
 
 
 def _fail(span: Span, error_type: str | None, error: str | None) -> None:
     if error_type or error:
-        span.set_status(Status(StatusCode.ERROR, error or error_type))
+        span.set_status(Status(StatusCode.ERROR, redact(error) if error else error_type))
 
 
 def _usage(usage: Usage) -> dict[str, int | None]:
@@ -268,14 +290,6 @@ def _usage(usage: Usage) -> dict[str, int | None]:
         "gen_ai.usage.cache_write.input_tokens": sum(writes) if writes else None,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning,
     }
-
-
-def _intact(span: Span, identity: Mapping[str, Any]) -> bool:
-    kept = getattr(span, "attributes", None)
-    if kept is None:
-        return True
-    dropped = getattr(span, "dropped_attributes", 0)
-    return not dropped and all(kept.get(k) == v for k, v in identity.items())
 
 
 def _input(text: str) -> dict[str, Any]:

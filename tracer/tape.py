@@ -55,25 +55,29 @@ def header(**facts: Any) -> Record:
     return {"kind": "header", "format": FORMAT, "version": VERSION, **facts}
 
 
-def plain(value: Any, depth: int = 0) -> Any:
-    """A copy that JSON can hold: cycles, objects, NaN and non-string keys become short texts."""
+def plain(value: Any, depth: int = 0, above: tuple[int, ...] = ()) -> Any:
+    """A copy that JSON can hold: cycles, objects, NaN and non-string keys become short texts.
+
+    ``depth`` and ``above`` (what it stands in) are its own.
+    """
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else str(value)
     if depth > 100:
         return "<nested too deeply>"
+    if id(value) in above:
+        return "<cycle>"
+    inside = (*above, id(value))
     if isinstance(value, dict):
-        return {k if isinstance(k, str) else _name(k): plain(v, depth + 1) for k, v in value.items()}
+        return {k if isinstance(k, str) else _name(k): plain(v, depth + 1, inside) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(v, depth + 1) for v in value]
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        try:
-            return plain(dump(mode="json", exclude_none=True), depth + 1)
-        except Exception:  # a foreign object; its trouble must not become the loop's
-            return _name(value)
-    return _name(value)
+        return [plain(v, depth + 1, inside) for v in value]
+    try:
+        dumped = value.model_dump(mode="json", exclude_none=True)
+    except Exception:  # a foreign object, most have no such method; its trouble must not become the loop's
+        return _name(value)
+    return plain(dumped, depth + 1, inside) if isinstance(dumped, (dict, list)) else _name(value)
 
 
 def read_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Record | str]]:

@@ -11,15 +11,18 @@ import asyncio
 import functools
 import inspect
 import json
+import os
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import records, spans, tape
 from .canonical import digest
+from .clock import now
 from .live import PendingCall, Where, call_key, where
 from .model import SideEffect
 from .process import here, quietly, recorder
-from .recorder import Recorder, now
+from .quiet import words
+from .recorder import Recorder
 from .redaction import redact
 
 P = ParamSpec("P")
@@ -152,9 +155,11 @@ def start_call(
 
 def end_call(running: RunningCall, result: Any, error: BaseException | None, *, is_error: bool | None = None) -> None:
     """Writes what a call's tool returned or raised."""
+    if running.call.run.pid != os.getpid():
+        return  # a forked child comes back from its parent's tool as well
     at = now()
     failed = error is not None if is_error is None else is_error
-    value = f"{type(error).__name__}: {error}" if error is not None else _result(result)
+    value = f"{type(error).__name__}: {words(error)}" if error is not None else _result(result)
     text = redact(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     record: tape.Record = {
         "kind": "call_end",

@@ -8,13 +8,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .exchange import Exchange, begin
+from .process import quietly
 
 SEEN = "looptape"
 """Marks a request that an outer transport of ours already records."""
+RECORDED = "x-looptape-recorded"
+"""Tells our own loopback proxy, and nobody else, that this request is recorded here."""
 
 
 def send(inner: Callable[[Any], Any], request: Any) -> Any:
@@ -23,17 +28,20 @@ def send(inner: Callable[[Any], Any], request: Any) -> Any:
     if exchange is None:
         return inner(request)
     try:
-        response = inner(request)
+        with _marked(request):
+            response = inner(request)
     except BaseException as error:
         exchange.broken(error, cancelled=not isinstance(error, Exception))
         raise
     exchange.responded(response.status_code, response.headers)
-    library = _library(response)
-    if response.status_code >= 400:
-        # on a streaming call the SDK never reads the body of an answer that it retries
-        response.stream = library.ByteStream(_read(response.stream, exchange))
+    if _loaded(response, exchange):
         return response
-    response.stream = _sync_stream(library)(response.stream, exchange)
+    if response.status_code >= 300:
+        # on a streaming call the SDK never reads the body of an answer that it retries
+        parts, cut = _read(response.stream, exchange)
+        _replay(response, parts, cut)
+    else:
+        _watch(response, exchange)
     return response
 
 
@@ -43,16 +51,19 @@ async def send_async(inner: Callable[[Any], Any], request: Any) -> Any:
     if exchange is None:
         return await inner(request)
     try:
-        response = await inner(request)
+        with _marked(request):
+            response = await inner(request)
     except BaseException as error:
         exchange.broken(error, cancelled=isinstance(error, asyncio.CancelledError))
         raise
     exchange.responded(response.status_code, response.headers)
-    library = _library(response)
-    if response.status_code >= 400:
-        response.stream = library.ByteStream(await _read_async(response.stream, exchange))
+    if _loaded(response, exchange):
         return response
-    response.stream = _async_stream(library)(response.stream, exchange)
+    if response.status_code >= 300:
+        parts, cut = await _read_async(response.stream, exchange)
+        _replay(response, parts, cut, is_async=True)
+    else:
+        _watch(response, exchange, is_async=True)
     return response
 
 
@@ -106,48 +117,108 @@ class AsyncRecordingTransport:
         return getattr(self.inner, name)
 
 
+@quietly
 def _begin(request: Any) -> Exchange | None:
-    extensions = request.extensions
-    if extensions.get(SEEN):
+    if request.extensions.get(SEEN):
         return None
-    try:
-        body = bytes(request.content)
-    except Exception:  # a body that is streamed up is no JSON request of ours
+    body = _body(request)
+    if body is None:
         return None
     exchange = begin(request.method, request.url.path, str(request.url), request.headers, body)
-    if exchange is not None:
-        request.extensions = {**extensions, SEEN: True}
+    proxy = os.environ.get("LOOPTAPE_PROXY")
+    if exchange is not None and proxy and str(request.url).startswith(f"{proxy}/"):
+        request.headers[RECORDED] = "1"
     return exchange
 
 
-def _read(stream: Any, exchange: Exchange) -> bytes:
+def _body(request: Any) -> bytes | None:
+    """The body when it is at hand; None for one that is streamed up, which is no JSON request of a model call."""
     try:
-        parts = list(stream)
-        stream.close()
+        return bytes(request.content)
+    except Exception:
+        # the request that follows a redirect has only the stream of the first one
+        kind = getattr(_library(request), "ByteStream", None)
+        return b"".join(request.stream) if kind is not None and isinstance(request.stream, kind) else None
+
+
+@contextmanager
+def _marked(request: Any) -> Iterator[None]:
+    """Marks a request while it passes the transports below; the same object may be sent again later."""
+    before = request.extensions
+    request.extensions = {**before, SEEN: True}
+    try:
+        yield
+    finally:
+        request.extensions = before
+
+
+def _loaded(response: Any, exchange: Exchange) -> bool:
+    """Records a response whose body is in memory already (a mock, a cache): its stream is never read."""
+    try:
+        data = response.content
+    except Exception:  # ResponseNotRead of either library: the usual case
+        return False
+    exchange.loaded(bytes(data))
+    return True
+
+
+def _read(stream: Any, exchange: Exchange) -> tuple[list[bytes], Exception | None]:
+    """The parts of a body, and what cut it off."""
+    parts, cut = [], None
+    try:
+        for part in stream:
+            parts.append(part)
     except Exception as error:
-        exchange.broken(error)
-        raise
-    data = b"".join(parts)
-    exchange.chunk(data)
-    exchange.finished()
-    return data
+        cut = error
+    stream.close()
+    _told(exchange, parts, cut)
+    return parts, cut
 
 
-async def _read_async(stream: Any, exchange: Exchange) -> bytes:
+async def _read_async(stream: Any, exchange: Exchange) -> tuple[list[bytes], Exception | None]:
+    parts, cut = [], None
     try:
-        parts = [part async for part in stream]
-        await stream.aclose()
-    except BaseException as error:
-        exchange.broken(error, cancelled=isinstance(error, asyncio.CancelledError))
+        async for part in stream:
+            parts.append(part)
+    except asyncio.CancelledError as error:
+        exchange.broken(error, cancelled=True)
         raise
-    data = b"".join(parts)
-    exchange.chunk(data)
-    exchange.finished()
-    return data
+    except Exception as error:
+        cut = error
+    await stream.aclose()
+    _told(exchange, parts, cut)
+    return parts, cut
 
 
-def _library(response: Any) -> Any:
-    return importlib.import_module(type(response).__module__.partition(".")[0])
+def _told(exchange: Exchange, parts: list[bytes], cut: Exception | None) -> None:
+    exchange.chunk(b"".join(parts))
+    if cut is None:
+        exchange.finished()
+    else:
+        exchange.broken(cut)
+
+
+@quietly
+def _watch(response: Any, exchange: Exchange, *, is_async: bool = False) -> None:
+    """Lets the exchange see the body as the client reads it."""
+    library = _library(response)
+    make = _async_stream(library) if is_async else _sync_stream(library)
+    response.stream = make(response.stream, exchange)
+
+
+def _replay(response: Any, parts: list[bytes], cut: Exception | None, *, is_async: bool = False) -> None:
+    """Gives a body that was read back to the client: the same parts, and where it was cut the same error."""
+    library = _library(response)
+    if cut is None:
+        response.stream = library.ByteStream(b"".join(parts))
+    else:
+        response.stream = (_async_cut if is_async else _cut)(library)(parts, cut)
+
+
+def _library(message: Any) -> Any:
+    """The library of a request or response, also of one whose class a user derived."""
+    roots = [kind.__module__.partition(".")[0] for kind in type(message).__mro__]
+    return importlib.import_module(next((r for r in roots if r in ("httpx2", "httpx")), roots[0]))
 
 
 class _Chunks:
@@ -242,3 +313,36 @@ def _async_stream(library: Any) -> Any:
             self._exchange.abandoned()
 
     return RecordedAsyncStream
+
+
+@functools.cache
+def _cut(library: Any) -> Any:
+    class CutStream(library.SyncByteStream):  # type: ignore[misc]
+        """Parts, then the error that ended them."""
+
+        def __init__(self, parts: list[bytes], error: Exception) -> None:
+            self._parts = parts
+            self._error = error
+
+        def __iter__(self) -> Iterator[bytes]:
+            yield from self._parts
+            raise self._error
+
+    return CutStream
+
+
+@functools.cache
+def _async_cut(library: Any) -> Any:
+    class AsyncCutStream(library.AsyncByteStream):  # type: ignore[misc]
+        """Parts, then the error that ended them."""
+
+        def __init__(self, parts: list[bytes], error: Exception) -> None:
+            self._parts = parts
+            self._error = error
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for part in self._parts:
+                yield part
+            raise self._error
+
+    return AsyncCutStream

@@ -1,0 +1,76 @@
+"""Runs a program as a child with our stdin, stdout and stderr; signals meant for it reach it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from types import FrameType, TracebackType
+
+from ..command import Command
+
+_NAMES = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+_PASSED_ON = tuple(signal.Signals[name] for name in _NAMES if hasattr(signal, name))
+
+
+def run(command: Command, environment: Mapping[str, str]) -> int:
+    """Runs it to its end; its exit code, or 128 plus the signal that ended it, as a shell says it.
+
+    Raises:
+        OSError: When it cannot be started.
+    """
+    with _Relay() as relay:
+        child = subprocess.Popen(list(command.argv), executable=command.program, env=dict(environment))
+        relay.to(child)
+        code = child.wait()
+    return 128 - code if code < 0 else code
+
+
+class _Relay:
+    """Passes signals that are sent to us on to the child while its block runs."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        self._former: dict[signal.Signals, object] = {}
+
+    def to(self, child: subprocess.Popen[bytes]) -> None:
+        """The child is there: it gets what came before, and what comes."""
+        self._child = child
+        for number in self._early:
+            child.send_signal(number)
+
+    def __enter__(self) -> _Relay:
+        for number in _PASSED_ON:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup the child ignores it too
+                self._former[number] = signal.signal(number, self._pass_on)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal gave
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        if number in (signal.SIGINT, signal.SIGQUIT) and _from_keyboard():
+            return  # the terminal has told the program too; it decides
+        if self._child is None:
+            self._early.append(number)
+        else:
+            self._child.send_signal(number)
+
+
+def _from_keyboard() -> bool:
+    """True when we stand in the foreground of a terminal: its Ctrl-C comes to us and the child alike."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

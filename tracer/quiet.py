@@ -1,0 +1,55 @@
+"""Our own trouble is never the agent's: it is caught here and said in one line, once per process."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_said = False
+
+
+def quietly(function: Callable[P, T]) -> Callable[P, T | None]:
+    """Lets no Exception of ours reach the agent; the first one is said in one line."""
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T | None:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:  # recording must never break the loop it watches
+            trouble(function.__qualname__, error)
+            return None
+
+    return guarded
+
+
+def words(error: BaseException) -> str:
+    """An exception's text; one whose text cannot be made has none."""
+    try:
+        return str(error)
+    except Exception:  # it holds an object that will not be printed
+        return ""
+
+
+def trouble(place: str, error: Exception) -> None:
+    """Says in one line on stderr that something did not work; the second time nothing."""
+    global _said
+    if _said:
+        return
+    _said = True
+    try:
+        sys.stderr.write(
+            f"looptape: recording had trouble in {place} ({type(error).__name__}: {words(error)}); your program is not affected\n"
+        )
+    except Exception:  # a closed stderr is no reason to disturb the agent
+        pass
+
+
+def forget() -> None:
+    """As if nothing had been said (a forked child, tests)."""
+    global _said
+    _said = False
