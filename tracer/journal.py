@@ -29,11 +29,17 @@ class Journal:
     from what follows (a failed write, a fork): then whoever refers to them must say them again."""
 
     def __init__(
-        self, home: Path | None = None, *, rotate_bytes: int = ROTATE_BYTES, cap_bytes: int | None = None
+        self,
+        home: Path | None = None,
+        *,
+        rotate_bytes: int = ROTATE_BYTES,
+        cap_bytes: int = CAP_BYTES,
+        content: bool | None = None,
     ) -> None:
         self._home = home or paths.home()
         self._rotate_bytes = rotate_bytes
-        self._cap_bytes = cap_bytes if cap_bytes is not None else _cap_from_environment()
+        self._cap_bytes = cap_bytes
+        self.content = keeps_content() if content is None else content
         self._lock = threading.RLock()  # a stream that is collected while we write may write too
         self._fd: int | None = None
         self._torn = False
@@ -146,7 +152,7 @@ class Journal:
                 pid=os.getpid(),
                 host=platform.node(),
                 started_at=clock.now(),
-                content="full" if keeps_content() else "none",
+                content="full" if self.content else "none",
                 journal=self._id,
             )
         )
@@ -189,11 +195,6 @@ def keeps_content() -> bool:
 def _folder_bytes(folder: Path) -> int:
     with os.scandir(folder) as entries:
         return sum(e.stat().st_size for e in entries if e.name.endswith(".jsonl"))
-
-
-def _cap_from_environment() -> int:
-    given = os.environ.get("LOOPTAPE_JOURNAL_CAP_MB", "")
-    return int(given) << 20 if given.isdecimal() else CAP_BYTES
 
 
 def _version() -> str:

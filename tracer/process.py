@@ -5,39 +5,53 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from pathlib import Path
 
-from . import quiet
+from . import quiet, settings
+from .errors import LooptapeError
+from .journal import Journal
 from .live import Where, where
 from .quiet import quietly as quietly
 from .recorder import Recorder
 
 _recorder: Recorder | None = None
+_off = False
 _lock = threading.Lock()
 
 
 def recorder() -> Recorder | None:
     """The recorder of this process; None while recording is off (`LOOPTAPE=off`) or impossible."""
-    global _recorder
-    if os.environ.get("LOOPTAPE", "").lower() in ("off", "0", "false", "no"):
+    global _recorder, _off
+    if _off or os.environ.get("LOOPTAPE", "").lower() in ("off", "0", "false", "no"):
         return None
     if _recorder is None:
         with _lock:
-            if _recorder is None:
+            if _recorder is None and not _off:
                 _recorder = _make()
+                _off = _recorder is None
     return _recorder
 
 
 @quietly
-def _make() -> Recorder:
-    made = Recorder()
+def _make() -> Recorder | None:
+    """A recorder as the settings say. Settings that cannot be read turn it off: they may ask for no content."""
+    try:
+        said = settings.effective()
+    except LooptapeError as error:
+        quiet.say(f"{error}. Recording is off until then")
+        return None
+    if said["recording"].value == "off":
+        return None
+    content = said["content"].value != "none"
+    journal = Journal(Path(said["home"].value), cap_bytes=int(said["journal_cap_mb"].value) << 20, content=content)
     atexit.register(_exit)
-    return made
+    return Recorder(journal)
 
 
 def replace(fresh: Recorder | None) -> Recorder | None:
     """Puts another recorder in place (tests, a replay into another store) and gives the former one."""
-    global _recorder
-    former, _recorder = _recorder, fresh
+    global _recorder, _off
+    former, _recorder, _off = _recorder, fresh, False
     return former
 
 

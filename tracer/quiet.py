@@ -36,15 +36,18 @@ def words(error: BaseException) -> str:
 
 
 def trouble(place: str, error: Exception) -> None:
-    """Says in one line on stderr that something did not work; the second time nothing."""
+    """Says that something did not work."""
+    say(f"recording had trouble in {place} ({type(error).__name__}: {words(error)}); your program is not affected")
+
+
+def say(line: str) -> None:
+    """One line on stderr; the second time nothing."""
     global _said
     if _said:
         return
     _said = True
     try:
-        sys.stderr.write(
-            f"looptape: recording had trouble in {place} ({type(error).__name__}: {words(error)}); your program is not affected\n"
-        )
+        sys.stderr.write(f"looptape: {line}\n")
     except Exception:  # a closed stderr is no reason to disturb the agent
         pass
 

@@ -15,7 +15,7 @@ from typing import Any
 from . import endings, records, spans, tape
 from .blobs import Blobs
 from .clock import new_id, now
-from .journal import Journal, keeps_content
+from .journal import Journal
 from .live import Chain, OpenRun, OpenTurn, PendingCall, Where, call_key
 from .providers import Answer, Provider
 from .redaction import redact
@@ -29,7 +29,7 @@ class Recorder:
     def __init__(self, journal: Journal | None = None) -> None:
         self.journal = journal or Journal()
         self.lock = threading.RLock()
-        self.content = keeps_content()
+        self.content = self.journal.content
         self.pending: dict[str, list[PendingCall]] = {}
         self._chains = Chains()
         self._runs: dict[str, OpenRun] = {}

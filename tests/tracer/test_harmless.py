@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
+import subprocess
+import sys
 import threading
 
 import anthropic
@@ -456,6 +459,7 @@ def test_where_there_is_no_home_at_all_the_loop_runs_unrecorded(monkeypatch, cap
     def nowhere():
         raise RuntimeError("Could not determine home directory.")
 
+    monkeypatch.delenv("LOOPTAPE_HOME", raising=False)
     monkeypatch.setattr(paths, "home", nowhere)
     former = process.replace(None)
     try:
@@ -479,3 +483,50 @@ def test_requests_and_answers_are_the_same_bytes_with_and_without_recording(serv
     bare = play(sync_client(server, recorded=False))
     with recording(tmp_path), looptape.run("same"):
         assert play(sync_client(server)) == bare
+
+
+def settings_loop(tmp_path, toml):
+    """A fresh process in a folder with this looptape.toml records one turn by hand; its home, exit code and stderr."""
+    (tmp_path / "looptape.toml").write_text(toml)
+    program = (
+        "import looptape\n"
+        "with looptape.run('r') as run, run.turn() as turn:\n"
+        "    turn.request('a secret question')\n"
+        "    turn.response('an answer', stop_reason='end_turn')\n"
+        "print('ok')\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LOOPTAPE")}
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**environment, "XDG_DATA_HOME": str(tmp_path / "data"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "ok\n"), ran.stderr
+    return ran.stderr
+
+
+def test_a_settings_file_is_obeyed_by_the_recorder_itself(tmp_path):
+    home = tmp_path / "elsewhere"
+    assert settings_loop(tmp_path, f'home = "{home}"\ncontent = "none"\n') == ""
+    (journal,) = (home / "journal").glob("*.jsonl")
+    written = journal.read_text()
+    assert '"content":"none"' in written
+    assert '"turn_end"' in written
+    assert "secret" not in written
+
+
+def test_a_settings_file_can_turn_recording_off(tmp_path):
+    home = tmp_path / "elsewhere"
+    assert settings_loop(tmp_path, f'home = "{home}"\nrecording = "off"\n') == ""
+    assert not home.exists()
+
+
+def test_settings_that_cannot_be_read_record_nothing_and_say_so_once(tmp_path):
+    said = settings_loop(tmp_path, 'contents = "none"\n')
+    assert said.count("\n") == 1
+    assert "line 1: unknown setting 'contents'" in said
+    assert "Recording is off" in said
+    assert not (tmp_path / "data").exists()
