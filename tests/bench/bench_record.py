@@ -14,18 +14,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-import scripted  # noqa: E402
+import itertools
+
+import scripted
 
 TURNS = 200
 ROUNDS = 10
-RESULTS = {f"src/m{i}.py": scripted.code_like(f"src/m{i}.py") for i in range(TURNS)}
 
 
-def loop_cpu(client, turns: int, messages=None) -> list[float]:
-    """Main-thread CPU milliseconds of each turn of a loop."""
+def loop_cpu(client, number: int) -> list[float]:
+    """Main-thread CPU milliseconds of each turn of a loop whose results no other run has."""
+    results = {f"src/m{i}.py": scripted.code_like(f"{number}/src/m{i}.py") for i in range(TURNS)}
     marks = [time.thread_time()]
-    scripted.run_loop(client, on_turn=lambda _: marks.append(time.thread_time()), result=RESULTS.get, messages=messages)
-    return [1000 * (b - a) for a, b in zip(marks, marks[1:], strict=False)]
+    scripted.run_loop(client, on_turn=lambda _: marks.append(time.thread_time()), result=results.get)
+    return [1000 * (b - a) for a, b in itertools.pairwise(marks)]
 
 
 def growing(rounds: int) -> None:
@@ -34,10 +36,10 @@ def growing(rounds: int) -> None:
 
     early, late, whole = [], [], []
     for number in range(rounds):
-        bare = loop_cpu(scripted.anthropic_client(scripted.loop_answer(TURNS)), TURNS)
+        bare = loop_cpu(scripted.anthropic_client(scripted.loop_answer(TURNS)), number)
         client = looptape.wrap(scripted.anthropic_client(scripted.loop_answer(TURNS)))
         with looptape.run(f"bench-{number}"):
-            recorded = loop_cpu(client, TURNS)
+            recorded = loop_cpu(client, number)
         added = [r - b for r, b in zip(recorded, bare, strict=True)]
         early.append(statistics.median(added[5:25]))
         late.append(statistics.median(added[-21:-1]))
@@ -95,10 +97,10 @@ def main() -> None:
         os.environ["LOOPTAPE_HOME"] = folder
         print(f"recording: {ROUNDS} interleaved rounds of {TURNS} turns, 4 KB results")
         growing(ROUNDS)
-        from looptape.tracer import recorder
+        from looptape.tracer import process
 
-        recorder.recorder().journal.close()
-        recorder.replace(None)
+        process.recorder().at_exit()
+        process.replace(None)
         disk(Path(folder))
         steady(ROUNDS)
 

@@ -3,10 +3,28 @@
 import json
 import random
 
-WORDS = (
-    "def return self value index result config import None True error path buffer request stream assert lambda "
-    "yield class state"
-).split()
+WORDS = [
+    "def",
+    "return",
+    "self",
+    "value",
+    "index",
+    "result",
+    "config",
+    "import",
+    "None",
+    "True",
+    "error",
+    "path",
+    "buffer",
+    "request",
+    "stream",
+    "assert",
+    "lambda",
+    "yield",
+    "class",
+    "state",
+]
 TOOLS = [
     {
         "name": name,

@@ -1,9 +1,9 @@
 """The manual API: loops over any provider, ReAct text loops, tools by hand."""
 
 import pytest
-from recorded import recording
 
 import looptape
+from recorded import recording
 
 
 @pytest.fixture
@@ -73,9 +73,13 @@ def test_a_wrapped_tool_inside_a_text_loop_belongs_to_the_last_turn(home):
 
 
 def test_a_failing_model_call_and_a_failing_tool_are_told_apart(home):
-    with pytest.raises(RuntimeError), looptape.run("model fails") as run, run.turn() as turn:
-        turn.request("question")
-        raise RuntimeError("model is gone")
+    def model_fails():
+        with looptape.run("model fails") as run, run.turn() as turn:
+            turn.request("question")
+            raise RuntimeError("model is gone")
+
+    with pytest.raises(RuntimeError):
+        model_fails()
     with looptape.run("tool fails") as run, run.turn() as turn:
         turn.request("question")
         turn.response("Action: x[]")

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import anthropic
 import httpx2
 import pytest
-from recorded import recording
 
 import looptape
 from looptape.tracer import process
+from recorded import recording
 
 TOOLS = [{"name": "look", "description": "look", "input_schema": {"type": "object"}}]
 

@@ -7,11 +7,11 @@ import threading
 
 import anthropic
 import pytest
-from anthropic.resources.beta.messages import Messages
-from fakellm import Call, FakeLLM, Scenario, Step
-from recorded import recording
 
 import looptape
+from fakellm import Call, FakeLLM, Scenario, Step
+from looptape.tracer.proxy.server import http_library
+from recorded import recording
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 QUESTION = "What is 7% of last year's revenue?"
@@ -347,7 +347,7 @@ def test_a_stream_cut_in_the_middle_keeps_what_came(tmp_path):
     steps = [Step(text="The answer is forty-two, as everybody knows.", errors=[{"cut_stream": 5}])]
     with recording(tmp_path) as home, serve(steps) as server:
         client = client_of(server, max_retries=0)
-        with pytest.raises(Exception):  # noqa: B017 - whatever the SDK makes of it
+        with pytest.raises((anthropic.APIError, http_library().HTTPError)):
             agent(through_stream_helper(client))
     run = home.run()
     (turn,) = run.turns
