@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from .tracer.version import __version__
 
 if TYPE_CHECKING:
+    from .replay.frames import df, snapshot
     from .tracer.errors import LooptapeError, LooptapeStop
     from .tracer.loop import configure, run
     from .tracer.model import Limits
+    from .tracer.span_processor import SpanProcessor
     from .tracer.tools import tool, tools
     from .tracer.wrap import instrument, wrap
 
@@ -26,9 +28,12 @@ _HOMES = {
     "LooptapeError": "tracer.errors",
     "LooptapeStop": "tracer.errors",
     "Limits": "tracer.model",
+    "SpanProcessor": "tracer.span_processor",
     "configure": "tracer.loop",
+    "df": "replay.frames",
     "instrument": "tracer.wrap",
     "run": "tracer.loop",
+    "snapshot": "replay.frames",
     "tool": "tracer.tools",
     "tools": "tracer.tools",
     "wrap": "tracer.wrap",
@@ -38,10 +43,13 @@ __all__ = [
     "Limits",
     "LooptapeError",
     "LooptapeStop",
+    "SpanProcessor",
     "__version__",
     "configure",
+    "df",
     "instrument",
     "run",
+    "snapshot",
     "tool",
     "tools",
     "wrap",

@@ -35,7 +35,7 @@ def role(message: Any) -> str:
         return "user" if isinstance(message, str) else "?"
     given = message.get("role")
     if isinstance(given, str):
-        return given
+        return "assistant" if given == "model" else given
     kind = _text(message.get("type"))
     if kind in _RESULTS:
         return "tool"
@@ -48,6 +48,8 @@ def parts(message: Any) -> list[MessagePart]:
         return [MessagePart("text", plain_text(message))] if message not in (None, "") else []
     if message.get("role") == "tool":
         return [MessagePart("result", plain_text(message.get("content")), call=_text(message.get("tool_call_id")))]
+    if isinstance(message.get("parts"), list):
+        return [part for block in message["parts"] if (part := _gemini(block))]
     found = list(_thoughts(message))
     if ("content" in message and "type" not in message) or message.get("type") == "message":
         content = message.get("content")
@@ -90,6 +92,25 @@ def _part(block: Any) -> MessagePart | None:
     if isinstance(kind, str) and ("image" in kind or "document" in kind or "file" in kind):
         return MessagePart("image", f"({kind}, {len(_json(block)):,} characters)")
     return MessagePart("other", _json(block))
+
+
+def _gemini(block: Any) -> MessagePart | None:
+    """A part of a Gemini content: told by which member it has, for it has no type."""
+    if not isinstance(block, dict):
+        return _part(block)
+    if isinstance(block.get("text"), str):
+        return MessagePart("thinking" if block.get("thought") is True else "text", block["text"])
+    for key in ("functionCall", "function_call"):
+        if isinstance(call := block.get(key), dict):
+            name = _text(call.get("name"))
+            return MessagePart("call", _json(call.get("args") or {}), name=name, call=_text(call.get("id")) or name)
+    for key in ("functionResponse", "function_response"):
+        if isinstance(result := block.get(key), dict):
+            response = result.get("response")
+            failed = isinstance(response, dict) and "error" in response and "output" not in response
+            call_id = _text(result.get("id")) or _text(result.get("name"))
+            return MessagePart("result", plain_text(response), call=call_id, is_error=failed)
+    return MessagePart("image" if "inlineData" in block or "fileData" in block else "other", _json(block)[:200])
 
 
 def _thoughts(message: dict[str, Any]) -> Iterator[MessagePart]:

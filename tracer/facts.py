@@ -64,7 +64,7 @@ def name() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of looptape, Python and the SDKs that this process has loaded."""
-    from .. import __version__
+    from .version import __version__
 
     if _described.get("versions"):
         return dict(_described["versions"])

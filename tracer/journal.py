@@ -18,6 +18,7 @@ from pathlib import Path
 
 from . import clock, paths, redaction, tape
 from .quiet import words
+from .version import __version__
 
 ROTATE_BYTES = 64 << 20
 CAP_BYTES = 2 << 30
@@ -147,7 +148,7 @@ class Journal:
     def _head(self) -> bytes:
         return tape.line(
             tape.header(
-                writer=f"looptape {_version()}",
+                writer=f"looptape {__version__}",
                 python=platform.python_version(),
                 pid=os.getpid(),
                 host=platform.node(),
@@ -195,9 +196,3 @@ def keeps_content() -> bool:
 def _folder_bytes(folder: Path) -> int:
     with os.scandir(folder) as entries:
         return sum(e.stat().st_size for e in entries if e.name.endswith(".jsonl"))
-
-
-def _version() -> str:
-    from .. import __version__
-
-    return __version__

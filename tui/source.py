@@ -296,12 +296,12 @@ def _marks(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 def found_sessions() -> tuple[Found, ...]:
     """What other tools left on this machine, counted by file names only (nothing is read)."""
-    from .cli import sources
+    from . import sessions
     from .format import counted, size
 
     return tuple(
         Found(f"{counted(len(f.files), f'{f.program} session')}, {size(f.octets)}", f"looptape import {f.option}")
-        for f in sources.found()
+        for f in sessions.found()
     )
 
 

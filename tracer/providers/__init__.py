@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from . import anthropic, manual, openai_chat, openai_responses
+from . import anthropic, gemini, manual, openai_chat, openai_responses
 from .answer import Answer, RequestParts, SeenResult
 
 
@@ -39,7 +39,9 @@ class Provider(Protocol):
         """Server-sent events (name, data) into the response body they stand for, and whether it is whole."""
 
 
-PROVIDERS: tuple[Provider, ...] = cast("tuple[Provider, ...]", (anthropic, openai_chat, openai_responses, manual))
+PROVIDERS: tuple[Provider, ...] = cast(
+    "tuple[Provider, ...]", (anthropic, openai_chat, openai_responses, gemini, manual)
+)
 _BY_API = {p.API: p for p in PROVIDERS}
 
 

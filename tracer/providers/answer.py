@@ -165,6 +165,8 @@ def disjoint_usage(raw: Any, inputs: str, outputs: str) -> Usage:
         return Usage()
     details = mapping(raw.get(f"{inputs}_tokens_details"))
     read, write = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
+    if read is None:
+        read = count(raw.get("prompt_cache_hit_tokens"))  # DeepSeek's own name for it
     total, output = count(raw.get(f"{inputs}_tokens")), count(raw.get(f"{outputs}_tokens"))
     reasoning = count(mapping(raw.get(f"{outputs}_tokens_details")).get("reasoning_tokens"))
     if reasoning and output is not None and count(raw.get("total_tokens")) == (total or 0) + output + reasoning:

@@ -31,7 +31,7 @@ def bare() -> int | None:
 
 def offers() -> list[str]:
     """What an empty store can begin with: sessions found here, the demo."""
-    from .sources import found
+    from ..sessions import found
 
     lines = []
     folders = found()
@@ -41,8 +41,8 @@ def offers() -> list[str]:
             for f in folders
         ]
         lines.append("found " + "; ".join(programs))
-        if any(f.program == "Claude Code" for f in folders):
-            lines.append("looptape import --claude-code brings them in and keeps them in step")
+        given = " ".join(dict.fromkeys(f.option for f in folders))
+        lines.append(f"looptape import {given} brings them in and keeps them in step")
     lines.append("looptape demo records sample loops: no key, no network")
     lines.append("looptape record -- python agent.py records a program of yours")
     return lines

@@ -1,62 +1,108 @@
-"""`looptape export`: runs as a tape or as markdown."""
+"""`looptape export`: a run, some of its turns, or all runs that a filter picks, in one of several formats."""
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tracer.errors import LooptapeError, UsageError
+from ...tracer.errors import UsageError
 from .. import format as fmt
 from .. import report
-from .options import run_argument
+from .export_files import file_name, write_bytes, write_texts
+from .export_forms import FORMS
+from .options import asked, filter_options, run_argument
 
 if TYPE_CHECKING:
     from ...replay.reference import Found
-    from ...tracer.model import Run
-    from ...tracer.store import Store
+    from ...tracer.store import Filter, Store
 
-ENDINGS = {"tape": ".tape.jsonl", "markdown": ".md"}
+TABLES = ("turns", "runs", "tool_calls", "messages")
 
 
 @click.command("export")
 @run_argument(required=False)
-@click.option("--to", "form", type=click.Choice(tuple(ENDINGS)), default="tape", show_default=True, help="The format.")
+@click.option("--to", "form", type=click.Choice(tuple(FORMS)), default="tape", show_default=True, help="The format.")
 @click.option("-o", "--output", metavar="FILE", help="The file, or with --all the folder. Without it: stdout.")
-@click.option("--all", "everything", is_flag=True, help="All runs, each into its own file of the folder -o.")
-def command(run: str | None, form: str, output: str | None, everything: bool) -> None:
+@click.option("--all", "everything", is_flag=True, help="All runs (or those of the options below), a file each.")
+@click.option("--table", type=click.Choice(TABLES), help="Which rows parquet and csv hold.  [default: turns]")
+@click.option("--endpoint", metavar="URL", help="With --to otlp: post the spans to this collector instead.")
+@filter_options
+def command(
+    run: str | None,
+    form: str,
+    output: str | None,
+    everything: bool,
+    table: str | None,
+    endpoint: str | None,
+    **picked: Any,
+) -> None:
     """Write a run, or with RUN:N-M some of its turns, to a file."""
+    _check(run, form, everything=everything, table=table, endpoint=endpoint, output=output, picked=picked)
+    wanted = asked(time.time_ns() // 1000, picked) if everything else None
+    if FORMS[form].texts is None:
+        from .export_rows import export_rows
+
+        export_rows(form, table or TABLES[0], output, run, wanted)
+    elif endpoint is not None:
+        from .export_send import send
+
+        with _chosen(run, wanted, form) as chosen:
+            send(endpoint, chosen)
+    elif wanted is not None:
+        _all(form, output, wanted)
+    else:
+        _one(run or "", form, output)
+
+
+def _check(
+    run: str | None,
+    form: str,
+    *,
+    everything: bool,
+    table: str | None,
+    endpoint: str | None,
+    output: str | None,
+    picked: dict[str, Any],
+) -> None:
+    """Raises UsageError for options that do not go together."""
+    filters = ", ".join(f"--{name}" for name, value in picked.items() if value)
     if everything == (run is not None):
-        raise UsageError(
-            "usage", "name one run, or --all" if everything else "no run was named", "Try: looptape export last"
-        )
-    if everything:
-        _all(form, output)
-        return
+        what = "name one run, or --all" if everything else "no run was named"
+        raise UsageError("usage", what, "Try: looptape export last" if not filters or everything else "Add --all")
+    if filters and not everything:
+        raise UsageError("usage", f"{filters} picks runs, but one is named", "Leave the run out and add --all")
+    if table and FORMS[form].texts is not None:
+        raise UsageError("usage", f"--table is for parquet and csv, not {form}", "Add --to csv, or leave it out")
+    if endpoint is not None and form != "otlp":
+        raise UsageError("usage", f"--endpoint is for otlp, not {form}", "Add --to otlp")
+    if endpoint is not None and output:
+        raise UsageError("usage", "--endpoint and -o cannot be combined", "Export twice")
+
+
+def _one(run: str, form: str, output: str | None) -> None:
     from .reading import found
 
-    with found(run or "") as one:
-        if form == "tape" and one.first is not None:
+    with found(run) as one:
+        if FORMS[form].whole and one.first is not None:
             raise UsageError(
-                "usage", "a tape holds whole runs", f"Leave the turns out, or use --to markdown: {one.run.id}"
+                "usage", f"a {form} holds whole runs", f"Leave the turns out, or use --to markdown: {one.run.id}"
             )
-        texts = _texts(one.store, one.run, form, one)
         if output in (None, "-"):
-            for text in texts:
+            for text in _texts(form, one):
                 report.exact(text)
             return
-        _write(Path(output or "").expanduser(), texts)
+        _write(Path(output or "").expanduser(), form, one)
     report.note(f"wrote {output}")
 
 
-def _all(form: str, output: str | None) -> None:
+def _all(form: str, output: str | None, wanted: Filter) -> None:
     if not output or output == "-":
         raise UsageError("usage", "--all writes one file a run", "Name a folder: -o FOLDER")
-    from ...tracer.store import Filter
     from .reading import reading
 
     folder = Path(output).expanduser()
@@ -65,46 +111,51 @@ def _all(form: str, output: str | None) -> None:
     except OSError as error:
         raise UsageError("bad-output", f"{folder}: {error.strerror}", "Name a folder that can be made") from None
     with reading() as store:
-        runs = store.runs(Filter(limit=0))
-        ids = {r.id for r in runs}
-        heads = [
-            r for r in runs if form != "tape" or not (r.parent and r.parent.kind == "sub-agent" and r.parent.run in ids)
-        ]
-        for number, run in enumerate(heads, 1):
+        heads, inside = _heads(store, wanted, form)
+        for number, one in enumerate(heads, 1):
             report.progress(f"{number} of {len(heads)}")
-            _write(folder / f"{run.id}{ENDINGS[form]}", _texts(store, run, form))
+            _write(folder / f"{file_name(one.run.id)}{FORMS[form].ending}", form, one)
     report.progress("")
-    more = f" (with {len(runs) - len(heads)} child runs inside)" if len(runs) > len(heads) else ""
+    more = f" (with {inside} child runs inside)" if inside else ""
     report.note(f"wrote {fmt.counted(len(heads), 'file')}{more} to {folder}")
 
 
-def _texts(store: Store, run: Run, form: str, one: Found | None = None) -> Iterator[str]:
-    if form == "tape":
-        from ...tracer.store.export import records_of
-        from ...tracer.tape import line
+@contextmanager
+def _chosen(run: str | None, wanted: Filter | None, form: str) -> Iterator[list[Found]]:
+    """The runs of a command line, their store open."""
+    from .reading import found, reading
 
-        for record in records_of(store, run.id):
-            yield line(record).decode("ascii")
-        return
-    from ...replay.export_markdown import markdown
-    from ...replay.recording import load
-    from ..safe_text import clean
-
-    recording = load(store, run, one.first if one else None, one.last if one else None)
-    yield markdown(recording, lambda text: clean(text, multiline=True))
+    if wanted is None:
+        with found(run or "") as one:
+            yield [one]
+    else:
+        with reading() as store:
+            yield _heads(store, wanted, form)[0]
 
 
-def _write(path: Path, texts: Iterator[str]) -> None:
-    """Writes beside the file and moves it there, so that a failure leaves no half file."""
-    new = path.with_name(path.name + ".new")
-    try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-            for text in texts:
-                out.write(text)
-        new.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
-        raise LooptapeError(
-            "bad-output", f"{path}: {error.strerror}", "Name a file that can be written", exit_code=2
-        ) from None
+def _heads(store: Store, wanted: Filter, form: str) -> tuple[list[Found], int]:
+    """The runs that get a file of their own, and how many stand inside another's."""
+    from dataclasses import replace
+
+    from ...replay.reference import Found
+
+    runs = store.runs(replace(wanted, limit=0))
+    ids = {r.id for r in runs}
+    inside = {
+        r.id for r in runs if FORMS[form].family and r.parent and r.parent.kind == "sub-agent" and r.parent.run in ids
+    }
+    return [Found(r, store) for r in runs if r.id not in inside], len(inside)
+
+
+def _texts(form: str, one: Found) -> Iterator[str]:
+    texts = FORMS[form].texts
+    return texts(one) if texts is not None else iter(())
+
+
+def _write(path: Path, form: str, one: Found) -> None:
+    if form == "otlp" and path.suffix == ".pb":
+        from .export_send import protobuf
+
+        write_bytes(path, protobuf(one))
+    else:
+        write_texts(path, _texts(form, one))

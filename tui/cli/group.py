@@ -27,6 +27,13 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(found.module).command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """A closed pipe goes on without its number: for that click would end with 1, the report ends quietly."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise BrokenPipeError from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in ``--help``, without importing anything."""
         with formatter.section("Commands"):

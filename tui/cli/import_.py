@@ -9,8 +9,7 @@ import click
 
 from ...tracer.errors import LooptapeError, UsageError
 from .. import format as fmt
-from .. import report
-from . import sources
+from .. import report, sessions
 from .options import json_option
 
 if TYPE_CHECKING:
@@ -28,14 +27,19 @@ BAD_SHOWN = 5
 @click.option(
     "--claude-code", is_flag=True, help="The Claude Code sessions of this machine; kept in step from then on."
 )
+@click.option("--codex", is_flag=True, help="The Codex sessions of this machine; kept in step from then on.")
 @json_option
-def command(paths: tuple[str, ...], form: str | None, strict: bool, claude_code: bool, as_json: bool) -> int:
+def command(
+    paths: tuple[str, ...], form: str | None, strict: bool, claude_code: bool, codex: bool, as_json: bool
+) -> int:
     """Bring in files and folders of any known format; - is stdin."""
     from ...tracer.store import open_store
 
-    folders = _claude_code() if claude_code else []
+    folders = (_claude_code() if claude_code else []) + (_codex() if codex else [])
     if not paths and not folders:
-        raise UsageError("usage", "nothing to import was named", "Give a file or folder, - for stdin, or --claude-code")
+        raise UsageError(
+            "usage", "nothing to import was named", "Give a file or folder, - for stdin, --claude-code or --codex"
+        )
     codes = [report.FINE]
     with open_store() as store:
         reports = []
@@ -44,9 +48,9 @@ def command(paths: tuple[str, ...], form: str | None, strict: bool, claude_code:
             reports += some
             codes.append(code)
         for folder in folders:
-            sources.remember(folder)
+            sessions.remember(folder)
         if folders:
-            reports += sources.in_step(store, report.progress, everything=True)
+            reports += sessions.in_step(store, report.progress, everything=True)
             report.progress("")
         for text in store.notices:
             report.note(text)
@@ -77,12 +81,21 @@ def _import(store: Store, path: str, form: str | None, strict: bool) -> tuple[li
 
 
 def _claude_code() -> list[Path]:
-    folders = sources.claude_folders()
+    folders = sessions.claude_folders()
     if not folders:
         raise UsageError(
             "no-sessions",
             "there are no Claude Code sessions in ~/.claude/projects",
             "Set CLAUDE_CONFIG_DIR, or name the folder",
+        )
+    return folders
+
+
+def _codex() -> list[Path]:
+    folders = sessions.codex_folders()
+    if not folders:
+        raise UsageError(
+            "no-sessions", "there are no Codex sessions in ~/.codex/sessions", "Set CODEX_HOME, or name the folder"
         )
     return folders
 

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from ...tracer import paths, settings
-from .. import report
-from . import sources
+from .. import report, sessions
 from .doctor import LIBRARIES, SDKS, version
 from .options import json_option, project
 
@@ -52,7 +51,7 @@ def _facts() -> dict[str, Any]:
             "project settings": None if project_file is None else str(project_file),
             "user settings": str(settings.user_file()),
             "code": str(Path(__file__).parents[2]),
-            **{f"kept in step {n}": str(p) for n, p in enumerate(sources.remembered(), 1)},
+            **{f"kept in step {n}": str(p) for n, p in enumerate(sessions.remembered(), 1)},
         },
         "versions": {
             "looptape": __version__,

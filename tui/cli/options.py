@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from ...tracer.errors import UsageError
 from ..safe_text import clean
+
+if TYPE_CHECKING:
+    from ...tracer.store import Filter
+
+STATUSES = ("running", "completed", "limit", "halted", "failed", "interrupted", "unknown")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@+-]+")  # a shell puts a completed word on the line unquoted
 
@@ -33,23 +37,41 @@ def project(here: Path | None = None) -> str:
     return project_of(here or Path.cwd())
 
 
-def since(text: str | None, now: int) -> int | None:
-    """A moment in µs: ``30m``, ``12h``, ``7d``, ``2w`` ago, or an ISO date or time (local when no zone is given).
+def filter_options(function: Any) -> Any:
+    """The options that pick runs; they arrive as the keyword arguments that `asked` takes."""
+    options = (
+        click.option("--project", help="Only runs of this project: a folder; . is this one."),
+        click.option("--model", help="Only runs that used this model; * stands for any text, as in all of these."),
+        click.option("--tool", help="Only runs that called this tool."),
+        click.option("--error", is_flag=True, help="Only runs with errors."),
+        click.option("--since", metavar="WHEN", help="Only runs since then: 30m, 12h, 7d, 2w, 2026-11-29."),
+        click.option("--text", help="Only runs with this in name, title, task, agent or id."),
+        click.option("--status", type=click.Choice(STATUSES), help="Only runs that stand or ended like this."),
+        click.option("--task", help="Only runs of this task."),
+        click.option("--outcome", help="Only runs with this outcome, e.g. pass."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
-    Raises:
-        UsageError: It is neither.
-    """
-    if not text:
-        return None
-    units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-    if text[:-1].isdecimal() and text[-1] in units:
-        return now - int(text[:-1]) * units[text[-1]] * 1_000_000
-    from datetime import datetime
 
-    try:
-        return int(datetime.fromisoformat(text).astimezone().timestamp() * 1e6)
-    except (ValueError, OverflowError):
-        raise UsageError("bad-time", f"{text!r} is no time", "Use 30m, 12h, 7d, 2w or 2026-11-29") from None
+def asked(now: int, given: dict[str, Any]) -> Filter:
+    """The filter of `filter_options`. Raises UsageError for a time that is none."""
+    from ...replay.filters import moment
+    from ...tracer.store import Filter
+
+    texts = {name: given[name] for name in ("model", "tool", "text", "status", "task", "outcome")}
+    return Filter(
+        **texts,
+        project=_project(given["project"]),
+        error=given["error"] or None,
+        since=moment(given["since"], now),
+    )
+
+
+def _project(given: str | None) -> str | None:
+    folder = Path(given).expanduser() if given is not None else None
+    return project(folder) if folder is not None and folder.is_dir() else given
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import report
+from ..sessions import in_step, remembered
 from .options import project
-from .sources import in_step, remembered
 
 if TYPE_CHECKING:
     from ...replay.reference import Found

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +9,7 @@ import click
 
 from ...tracer.errors import UsageError
 from .. import report
+from .values import cell, plain
 
 ROWS = 1000
 
@@ -67,7 +64,7 @@ def _table(columns: list[str], types: list[Any], rows: list[Any]) -> None:
     ]
     null = report.Styled("NULL", "dim")
     heads = [report.Column(name, right=r, grow=not r) for name, r in zip(columns, right, strict=True)]
-    report.table(heads, [[null if v is None else _cell(v) for v in row] for row in shown])
+    report.table(heads, [[null if v is None else cell(v) for v in row] for row in shown])
     if len(rows) > ROWS:
         report.note(f"only the first {ROWS:,} rows: --format csv for all")
     elif not rows:
@@ -75,41 +72,17 @@ def _table(columns: list[str], types: list[Any], rows: list[Any]) -> None:
 
 
 def _csv(columns: list[str], rows: list[Any], output: str | None) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([["" if v is None else _cell(v) for v in row] for row in rows])
-    if output and output != "-":
-        from .export import _write
+    from .export_rows import csv_lines
 
-        _write(Path(output).expanduser(), iter([text.getvalue()]))
+    text = csv_lines(columns, rows)
+    if output and output != "-":
+        from .export_files import write_texts
+
+        write_texts(Path(output).expanduser(), iter([text]))
         report.note(f"wrote {len(rows):,} rows to {output}")
     else:
-        report.exact(text.getvalue())
+        report.exact(text)
 
 
 def _plain(columns: list[str], rows: list[Any]) -> list[dict[str, Any]]:
-    return [{name: _value(v) for name, v in zip(columns, row, strict=True)} for row in rows]
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, (datetime, date)):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {str(k): _value(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_value(v) for v in value]
-    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, Decimal):
-        text = format(value, "f")
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    if isinstance(value, (dict, list, tuple)):
-        import json
-
-        return json.dumps(_value(value), ensure_ascii=False)
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    return [{name: plain(v) for name, v in zip(columns, row, strict=True)} for row in rows]

@@ -7,8 +7,7 @@ import time
 import click
 
 from .. import format as fmt
-from .. import report
-from . import sources
+from .. import report, sessions
 from .options import json_option
 
 PAUSE = 2.0
@@ -37,9 +36,9 @@ def _once() -> dict[str, object]:
 
     done = sync()
     reports = []
-    if sources.remembered():
+    if sessions.remembered():
         with open_store(drain=False) as store:
-            reports = sources.in_step(store, report.progress, everything=True)
+            reports = sessions.in_step(store, report.progress, everything=True)
         report.progress("")
     for text in done.messages:
         report.note(text)

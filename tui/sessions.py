@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...tracer import paths
-from ...tracer.errors import LooptapeError
+from ..tracer import paths
+from ..tracer.errors import LooptapeError
 
 if TYPE_CHECKING:
-    from ...tracer.importers import FileReport
-    from ...tracer.store import Store
+    from ..tracer.importers import FileReport
+    from ..tracer.store import Store
 
 QUICK_BYTES = 50_000_000
 
@@ -50,10 +50,10 @@ def claude_folders(env: Mapping[str, str] | None = None) -> list[Path]:
 
 
 def codex_folders(env: Mapping[str, str] | None = None) -> list[Path]:
-    """The folder where Codex keeps its sessions, when it exists."""
+    """The folders where Codex keeps its sessions and those put away, as far as they exist."""
     env = os.environ if env is None else env
     root = Path(env["CODEX_HOME"]).expanduser() if env.get("CODEX_HOME") else Path.home() / ".codex"
-    return _existing([root / "sessions"])
+    return _existing([root / "sessions", root / "archived_sessions"])
 
 
 def found() -> list[Folder]:
@@ -114,7 +114,7 @@ def in_step(store: Store, tell: Callable[[str], None], *, everything: bool = Fal
 
 def _import(store: Store, path: str) -> list[FileReport]:
     """A file that is no session is no news at every command; a store that cannot be written stops the rest."""
-    from ...tracer.importers import import_path
+    from ..tracer.importers import import_path
 
     try:
         return list(import_path(store, Path(path)))
