@@ -136,6 +136,7 @@ class Turn:
         caller: ``file:line`` of the first frame outside SDKs and site-packages.
         step: Name of the enclosing span that is no GenAI span (a graph node, a workflow).
         parse_status: ``ok``, ``no_calls``, ``invalid_arguments`` or None when nothing was parsed.
+        reported_cost_usd: What the source of the recording says that it cost; ``cost_usd`` is what the prices say.
     """
 
     run: str
@@ -176,6 +177,7 @@ class Turn:
     message_count: int | None = None
     attempts: tuple[Attempt, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
+    reported_cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,7 @@ class Run:
         outcome: What somebody said of it: ``{"verdict": "pass", "note": ..., "score": ...}``.
         limits: The configured caps by name (see ``Limits``).
         inclusive_usage, inclusive_cost_usd: The same with all descendants, each counted once.
+        reported_cost_usd: What the source of the recording says that it cost, to its last digit.
     """
 
     id: str
@@ -257,3 +260,4 @@ class Run:
     versions: Mapping[str, str] = field(default_factory=dict)
     git_commit: str | None = None
     list_price: bool = False
+    reported_cost_usd: float | None = None

@@ -117,7 +117,7 @@ def _unmarked(message: Any) -> Any:
 
 def first_words(message: Any, limit: int = 120) -> str:
     """The beginning of a message's text on one line."""
-    content = message.get("content") if isinstance(message, dict) else message
+    content = message.get("content", message.get("parts")) if isinstance(message, dict) else message
     if isinstance(content, list):
         texts = [b.get("text") for b in content if isinstance(b, dict) and isinstance(b.get("text"), str)]
         content = texts[0] if texts else ""

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode
 
-from .model import Usage
+from .genai_messages import genai_message, genai_system, genai_tools
+from .model import BUCKETS, Request, Run, ToolCall, Turn, Usage
 from .providers.answer import Answer
 from .quiet import quietly, trouble
 from .redaction import redact
@@ -38,6 +40,7 @@ _FINISH = {
     "tool_calls": "tool_call",
 }
 _left: dict[int, SpanContext | None] = {}
+_recorded: dict[tuple[int, int], None] = {}
 
 
 class _Unseen(NonRecordingSpan):
@@ -79,12 +82,17 @@ class TurnSpan:
         self.parent = parent
         self.step = step_name(current)
         self.chat: Span | None = None
+        self._around = current.get_span_context() if native else None
+        if self._around is not None:
+            _recorded[self._around.trace_id, self._around.span_id] = None
+            while len(_recorded) > 1000:
+                del _recorded[next(iter(_recorded))]
         if self.exported and not native:
             self.chat = _start(f"chat {model}" if model else "chat", self.span.get_span_context(), SpanKind.CLIENT)
 
     @property
     def facts(self) -> dict[str, str | None]:
-        """trace_id, span_id and parent_span_id as lower-case hex, and the step's name."""
+        """trace_id, span_id and parent_span_id as lower-case hex, the step's name, and whose chat span is around."""
         context = self.span.get_span_context()
         parent = self.parent.span_id if self.parent and self.parent.is_valid else None
         return {
@@ -92,6 +100,16 @@ class TurnSpan:
             "span_id": f"{context.span_id:016x}",
             "parent_span_id": f"{parent:016x}" if parent else None,
             "step": self.step,
+            **self._chat_facts(),
+        }
+
+    def _chat_facts(self) -> dict[str, str]:
+        """Ids of the span that somebody else made for this call: whoever receives it must not count it again."""
+        if self._around is None:
+            return {}
+        return {
+            "chat_trace_id": f"{self._around.trace_id:032x}",
+            "chat_span_id": f"{self._around.span_id:016x}",
         }
 
     def generated(self, answer: Answer, *, error_type: str | None, error: str | None, content: Content) -> bool:
@@ -179,12 +197,15 @@ def content(new_messages: tuple[str, ...], system: Any, tools: Any, answer: Answ
         "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}], ensure_ascii=False),
     }
     if system:
-        result["gen_ai.system_instructions"] = json.dumps(
-            [{"type": "text", "content": _plain_text(system)}], ensure_ascii=False
-        )
+        result["gen_ai.system_instructions"] = json.dumps(genai_system(system), ensure_ascii=False)
     if tools:
-        result["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
+        result["gen_ai.tool.definitions"] = json.dumps(genai_tools(tools), ensure_ascii=False)
     return result
+
+
+def is_recorded(context: SpanContext) -> bool:
+    """True for the span that somebody else made around a call which our transport has recorded."""
+    return (context.trace_id, context.span_id) in _recorded
 
 
 def step_name(span: Span) -> str | None:
@@ -295,32 +316,130 @@ def _usage(usage: Usage) -> dict[str, int | None]:
 def _input(text: str) -> dict[str, Any]:
     try:
         message = json.loads(text)
-    except ValueError:
-        return {"role": "user", "parts": [{"type": "text", "content": text}]}
-    if not isinstance(message, dict):
-        return {"role": "user", "parts": [{"type": "text", "content": text}]}
-    body = message.get("content")
-    if isinstance(body, str):
-        return {"role": message.get("role", "user"), "parts": [{"type": "text", "content": body}]}
-    blocks = body if isinstance(body, list) else [{k: v for k, v in message.items() if k != "role"}]
-    return {"role": message.get("role", "user"), "parts": [_part(b) for b in blocks]}
+    except (ValueError, RecursionError):
+        message = text
+    return genai_message(message)
 
 
-def _part(block: Any) -> dict[str, Any]:
-    kind = block.get("type") if isinstance(block, dict) else None
-    if kind == "text":
-        return {"type": "text", "content": block.get("text")}
-    if kind == "tool_use":
-        return {"type": "tool_call", "id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
-    if kind == "tool_result":
-        part = {"type": "tool_call_response", "id": block.get("tool_use_id"), "response": block.get("content")}
-        return {**part, "is_error": True} if block.get("is_error") else part
-    if kind == "thinking":
-        return {"type": "reasoning", "content": block.get("thinking"), "signature": block.get("signature")}
-    return block if isinstance(block, dict) else {"type": "text", "content": str(block)}
+# -- attributes of what is stored already, for export ---------------------------------------------------------------
 
 
-def _plain_text(system: Any) -> str:
-    if isinstance(system, list):
-        return "\n".join(str(b.get("text", "")) for b in system if isinstance(b, dict))
-    return str(system)
+def run_attributes(run: Run) -> dict[str, Any]:
+    """Of the `invoke_agent` span. Conversation is the session that the source told; none is ever made up."""
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": run.agent or run.name,
+        "gen_ai.conversation.id": run.session,
+        "looptape.run.name": run.name,
+        "looptape.run.title": run.title,
+        "looptape.run.task": run.task,
+        "looptape.run.project": run.project,
+        "looptape.run.source": run.source,
+        "looptape.run.git_commit": run.git_commit,
+        "looptape.run.tags": _json(run.tags),
+        "looptape.run.outcome": _json(run.outcome),
+        "looptape.run.limits": _json(run.limits),
+        "looptape.run.warnings": _json(run.warnings),
+        "looptape.run.parent": _json(run.parent and asdict(run.parent)),
+        "looptape.run.status": run.status,
+        "looptape.run.reason": run.reason,
+        RUN_ID: run.id,
+    }
+
+
+def turn_attributes(turn: Turn) -> dict[str, Any]:
+    """Of the `turn {n}` span: no usage and no messages, so that nobody counts or shows them twice."""
+    return {
+        "gen_ai.agent.name": turn.agent,
+        "looptape.turn.flags": _json(turn.flags),
+        "looptape.turn.inherited": turn.inherited or None,
+        "looptape.turn.user_turn": turn.user_turn or None,
+        "looptape.turn.step": turn.step,
+        "looptape.turn.caller": turn.caller,
+        "looptape.turn.status": turn.status,
+        "error.type": turn.error_type or (turn.status if turn.status == "error" else None),
+        RUN_ID: turn.run,
+        TURN_NUMBER: turn.number,
+    }
+
+
+def chat_attributes(turn: Turn, request: Request | None, answer: Sequence[Any]) -> dict[str, Any]:
+    """Of the `chat {model}` span: request, answer and usage. ``answer``: its messages in the provider's JSON."""
+    params = request.params if request else {}
+    made = [genai_message(m) for m in answer]
+    if turn.stop_reason:
+        made = [{**m, "finish_reason": _FINISH.get(turn.stop_reason, turn.stop_reason)} for m in made]
+    first = None if turn.first_chunk_at is None or turn.started_at is None else turn.first_chunk_at - turn.started_at
+    retries = len(turn.attempts) - 1
+    return {
+        **{f"gen_ai.request.{name}": params.get(key) for name, key in _PARAMS.items() if _is_plain(params.get(key))},
+        "gen_ai.request.stream": turn.stream or None,
+        "gen_ai.tool.definitions": _json(genai_tools(request.tools)) if request and request.tools else None,
+        "gen_ai.system_instructions": _json(genai_system(request.system)) if request and request.system else None,
+        "gen_ai.input.messages": _json([genai_message(m) for m in request.messages]) if request else None,
+        "gen_ai.output.messages": _json(made),
+        "gen_ai.response.time_to_first_chunk": first / 1e6 if first is not None else None,
+        "looptape.request.params": _json(params),
+        "looptape.attempts": _json([asdict(a) for a in turn.attempts]) if retries > 0 else None,
+        "http.request.resend_count": retries if retries > 0 else None,
+        **_usage(turn.usage),
+        "looptape.usage": _json({n: v for n in (*BUCKETS, "origin", "partial") if (v := getattr(turn.usage, n))}),
+        "looptape.cost_usd": turn.cost_usd,
+        "looptape.api": turn.api,
+        "looptape.stop_reason": turn.stop_reason,
+        "error.type": turn.error_type or (turn.status if turn.status == "error" else None),
+        "gen_ai.response.finish_reasons": [_FINISH.get(turn.stop_reason, turn.stop_reason)]
+        if turn.stop_reason
+        else None,
+        "gen_ai.response.id": turn.response_id,
+        "gen_ai.response.model": turn.model if answer or turn.response_id else None,
+        "gen_ai.request.model": turn.request_model or turn.model,
+        "gen_ai.provider.name": turn.provider,
+        "gen_ai.operation.name": "chat",
+        RUN_ID: turn.run,
+        TURN_NUMBER: turn.number,
+    }
+
+
+def call_attributes(run: str, turn: int, call: ToolCall) -> dict[str, Any]:
+    """Of the `execute_tool {name}` span; the result as the model saw it."""
+    result = call.result
+    return {
+        "gen_ai.tool.call.arguments": call.arguments_raw,
+        "gen_ai.tool.call.result": result if result is None or isinstance(result, str) else _json(result),
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": call.id,
+        "gen_ai.tool.name": call.name,
+        "gen_ai.operation.name": "execute_tool",
+        "error.type": (call.error_class or "tool_error") if call.is_error else None,
+        "looptape.call.state": call.state,
+        "looptape.call.timing": call.timing,
+        "looptape.call.side_effect": None if call.side_effect == "unknown" else call.side_effect,
+        "looptape.call.origin": call.origin,
+        RUN_ID: run,
+        TURN_NUMBER: turn,
+    }
+
+
+_PARAMS = {
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+    "seed": "seed",
+    "choice.count": "n",
+    "stop_sequences": "stop_sequences",
+}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (int, float)) or (isinstance(value, list) and all(isinstance(v, str) for v in value))
+
+
+def _json(value: Any) -> str | None:
+    """JSON text of what is not empty."""
+    if not value:
+        return None
+    return json.dumps(dict(value) if isinstance(value, Mapping) else value, ensure_ascii=False)

@@ -14,6 +14,7 @@ The journal of a process, an exported run, a CI recording and every import are t
     call_start, call_end   a tool ran (measured)
     call_seen   a tool result as the model saw it, inside a request's message
     event       what is no turn: a compaction, an API error row
+    otlp        OpenTelemetry spans or log records as they came; runs are put together from them in the store
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FORMAT = "looptape"
 VERSION = 1
 KINDS = (
     "header", "blob", "run_start", "run_update", "run_end", "turn_start", "chunk", "turn_end",
-    "call_start", "call_end", "call_seen", "event",
+    "call_start", "call_end", "call_seen", "event", "otlp",
 )  # fmt: skip
 
 Record = dict[str, Any]

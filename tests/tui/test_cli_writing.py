@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import codex_rollout
 import small_tape
 from commandline import looptape
 from looptape.tracer import paths, tape
@@ -145,12 +146,36 @@ def test_the_claude_code_folder_is_found_and_kept_in_step(tmp_path: Path, monkey
     assert looptape("sync", "--json").json["files"] == []
 
 
+def test_the_codex_folders_are_found_and_kept_in_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "codex home"
+    monkeypatch.setenv("CODEX_HOME", str(root))
+    refused = looptape("import", "--codex")
+    assert (refused.code, "Set CODEX_HOME" in refused.err) == (2, True)
+    rollout = codex_rollout.Rollout()
+    rollout.user("fix it")
+    place = rollout.write(root / "sessions" / "2026" / "11" / "02" / "rollout-1.jsonl")
+    old = codex_rollout.Rollout("old")
+    old.user("long ago")
+    old.write(root / "archived_sessions" / "rollout-0.jsonl")
+    assert "looptape import --codex brings them in" in looptape().err
+    ran = looptape("import", "--codex", "--json")
+    assert (ran.code, {f["format"] for f in ran.json["files"]}) == (0, {"codex"})
+    rollout.says("done")
+    rollout.write(place)
+    ran = looptape("runs", "--json", "--all")
+    assert sorted((r["title"], r["turns"], r["status"]) for r in ran.json["runs"]) == [
+        ("fix it", 1, "completed"),
+        ("long ago", 0, "interrupted"),
+    ]
+    assert looptape("sync", "--json").json["files"] == []
+
+
 def test_large_changes_wait_for_sync_and_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     projects = tmp_path / "people" / ".claude" / "projects" / "-work"
     session(projects, "1")
     looptape("import", "--claude-code")
     session(projects, "2")
-    monkeypatch.setattr("looptape.tui.cli.sources.QUICK_BYTES", 10)
+    monkeypatch.setattr("looptape.tui.sessions.QUICK_BYTES", 10)
     ran = looptape("runs", "--json")
     assert ran.json["total"] == 1
     assert "1 session file has changed: looptape sync brings it in" in ran.err

@@ -12,9 +12,29 @@ from typing import Any, Protocol, cast
 
 from .. import tape as tapes
 from ..errors import LooptapeError, UsageError
-from . import claude_code, tape
+from . import (
+    atif,
+    claude_bodies,
+    claude_code,
+    codex,
+    gemini_cli,
+    inspect_ai,
+    langfuse,
+    langsmith,
+    mini_swe_agent,
+    opencode,
+    openhands,
+    otlp,
+    raw_messages,
+    swe_agent,
+    tape,
+    tau_bench,
+    vcr,
+    who_and_when,
+)
 from .context import Context, Source
 from .files import sources
+from .grouping import together
 from .report import FileReport, Notes
 
 
@@ -41,7 +61,29 @@ class Store(Protocol):
         """Columns, types and rows of a query over the documented views."""
 
 
-IMPORTERS: tuple[Importer, ...] = cast("tuple[Importer, ...]", (tape, claude_code))
+IMPORTERS: tuple[Importer, ...] = cast(
+    "tuple[Importer, ...]",
+    (
+        tape,
+        atif,
+        claude_code,
+        codex,
+        gemini_cli,
+        opencode,
+        inspect_ai,
+        mini_swe_agent,
+        swe_agent,
+        tau_bench,
+        who_and_when,
+        openhands,
+        otlp,
+        langfuse,
+        langsmith,
+        claude_bodies,
+        vcr,
+        raw_messages,
+    ),
+)
 
 
 def recognise(head: bytes, path: str | Path) -> Importer:
@@ -94,7 +136,8 @@ def import_path(store: Store, path: str | Path, *, format: str | None = None, st
     whole_folder = str(path) != "-" and Path(path).is_dir()
     context = _context(store)
     reports = []
-    for source in sources(path):
+    found = sources(path)
+    for source in together(found, lambda s: _is_otlp(s, chosen)) if whole_folder else found:
         try:
             reports.append(_import_one(store, source, chosen, context, strict=strict))
         except LooptapeError as error:
@@ -105,6 +148,15 @@ def import_path(store: Store, path: str | Path, *, format: str | None = None, st
             else:
                 reports.append(FileReport(source.label, None, error=error.what, cure=error.cure))
     return reports
+
+
+def _is_otlp(source: Source, chosen: Importer | None) -> bool:
+    """True for a file whose spans and log records may belong to those of the files beside it."""
+    try:
+        head = source.head() if chosen is None or chosen.FORMAT == otlp.FORMAT else b""
+        return bool(head) and (chosen or recognise(head, source.label)).FORMAT == otlp.FORMAT
+    except (OSError, LooptapeError):  # said when it is imported
+        return False
 
 
 def _import_one(store: Store, source: Source, chosen: Importer | None, context: Context, *, strict: bool) -> FileReport:
@@ -146,11 +198,17 @@ def _checked(records: Iterator[tapes.Record], source: Source, notes: Notes, *, s
 
 def _context(store: Store) -> Context:
     """What the store knows already; asked before the first transaction begins."""
-    ended = store.sql("select id, epoch_us(ended_at) from runs where source = 'claude-code' and ended_at is not null")
+    ended = store.sql("select id, epoch_us(ended_at) from runs where ended_at is not null")
     calls = store.sql("select id, run, turn from tool_calls where name in ('Task', 'Agent')")
+    query = "select run, number, flags from turns where array_to_string(flags, ' ') like '%parent % not received%'"
+    orphans: dict[str, list[tuple[str, int, list[str]]]] = {}
+    for run, turn, flags in store.sql(query)[2]:
+        for missing in (f.split()[1] for f in flags if f.endswith(" not received") and f.startswith("parent ")):
+            orphans.setdefault(missing, []).append((run, int(turn), list(flags)))
     return Context(
         ended={run: int(at) for run, at in ended[2]},
         calls={call: (run, int(turn)) for call, run, turn in calls[2]},
+        orphans=orphans,
     )
 
 

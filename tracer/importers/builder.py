@@ -11,7 +11,7 @@ yield from run.drain()
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .. import tape
@@ -20,6 +20,9 @@ from ..providers import by_api
 from ..providers.answer import Answer, AnswerCall
 from ..redaction import redact
 
+END_FIELDS = (
+    "status", "error", "error_type", "attempts", "first_chunk_at", "request_id", "reported_cost_usd",
+)  # fmt: skip
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
@@ -30,11 +33,21 @@ class RunBuilder:
         run: The run's id, made from what identifies it in its source (`stable_id`).
         api: Name of the wire format of its messages (`providers.by_api`); ``manual`` where there is none.
         source: Where it comes from: the importer's FORMAT.
+        provider: Who answered, where that is not the api's own provider; "" when the format does not tell.
         facts: Fields of the run_start record: name, title, agent, project, session, task, tags, parent,
             versions, git_commit, list_price. Texts are redacted here.
     """
 
-    def __init__(self, run: str, *, api: str, source: str, started_at: int | None = None, **facts: Any) -> None:
+    def __init__(
+        self,
+        run: str,
+        *,
+        api: str,
+        source: str,
+        started_at: int | None = None,
+        provider: str | None = None,
+        **facts: Any,
+    ) -> None:
         self.run = run
         self.api = api
         self.turns = 0
@@ -42,7 +55,8 @@ class RunBuilder:
         self.unanswered: dict[str, int] = {}
         self.last: Answer = Answer()
         self._provider = by_api(api)
-        self._name = self._provider.NAME if api == self._provider.API else api
+        named = self._provider.NAME if api == self._provider.API else api
+        self._name = named if provider is None else provider or None
         self._out: list[tape.Record] = []
         self._written: set[str] = set()
         self._history: list[str] = []
@@ -68,6 +82,15 @@ class RunBuilder:
         self._history.append(self._blob(message))
         self._user_turn |= prompt
 
+    @property
+    def length(self) -> int:
+        """Messages in the history so far: what ``restart`` counts."""
+        return len(self._history)
+
+    def owner(self, call: str) -> int | None:
+        """The turn that made this call; None when no turn told so far did."""
+        return self._owners.get(call)
+
     def restart(self, kept: int = 0) -> None:
         """The history is cut to its first ``kept`` messages (a compaction, a trimmed context)."""
         del self._history[kept:]
@@ -80,19 +103,11 @@ class RunBuilder:
         response: Any = None,
         answer: Answer | None = None,
         usage: Usage | None = None,
+        model: str | None = None,
         at: int | None = None,
         ended_at: int | None = None,
-        first_chunk_at: int | None = None,
-        model: str | None = None,
-        status: str = "ok",
-        error: str | None = None,
-        error_type: str | None = None,
-        attempts: Sequence[Mapping[str, Any]] = (),
-        flags: Sequence[str] = (),
-        agent: str | None = None,
-        step: str | None = None,
-        request_id: str | None = None,
-        inherited: bool = False,
+        api: str | None = None,
+        provider: str | None = None,
         **more: Any,
     ) -> int:
         """A model call over the history so far; gives its number.
@@ -103,11 +118,14 @@ class RunBuilder:
             answer: What the response says, where the api's reader cannot tell.
             usage: Tokens in disjoint buckets, where the response does not hold them.
             at, ended_at: Begin and end of GENERATE in µs; None when the format does not tell.
-            more: Further fields of the turn_start record (caller, trace_id, span_id, request flags).
+            api, provider: Of this call, where it differs from the run's (who served it, for prices).
+            more: Fields of the turn_end record (those of ``END_FIELDS``) and of the turn_start record
+                (agent, step, flags, inherited, mode, caller, trace_id, span_id, ...).
         """
         self.turns += 1
-        said = answer or self._provider.answer(response)
+        said = answer or (by_api(api) if api else self._provider).answer(response)
         self.last = said
+        end = {name: more.pop(name) for name in END_FIELDS if name in more}
         self._put(
             "turn_start",
             turn=self.turns,
@@ -115,33 +133,15 @@ class RunBuilder:
             keep=self._kept,
             base=self._base or None if self._kept else None,
             append=self._history[self._kept :],
-            provider=self._name,
-            api=self.api,
+            provider=provider or self._name,
+            api=api or self.api,
             model=model,
-            mode="full",
             user_turn=self._user_turn,
-            inherited=inherited,
-            agent=agent,
-            step=step,
-            flags=list(flags),
             **self._parts,
-            **more,
+            **{"mode": "full", "inherited": False, **more, "flags": list(more.get("flags", ()))},
         )
         self._base, self._kept, self._user_turn = self.turns, len(self._history), False
-        body = None if response is None else self._blob(response)
-        self._end(
-            said,
-            body,
-            usage or said.usage,
-            model,
-            request_id,
-            status,
-            error,
-            error_type,
-            ended_at,
-            attempts,
-            first_chunk_at,
-        )
+        self._end(said, response, usage or said.usage, model, ended_at, end)
         if message is not None:
             self._history.append(self._blob(message))
         for call in said.calls:
@@ -190,14 +190,29 @@ class RunBuilder:
         )
         return True
 
+    def owns(self, call: str) -> bool:
+        """True when a turn so far made a call with this id."""
+        return call in self._owners
+
+    def unasked(self, call: str, name: str, arguments_raw: str | None) -> None:
+        """A call of the last turn that only its tool tells of; `measured` and `result` know it from then on."""
+        self._owners[call] = self.turns
+        self.calls += 1
+        raw = redact(arguments_raw) if arguments_raw else None
+        self._put("call_start", turn=self.turns, call=call, name=redact(name), arguments_raw=raw)
+
     def measured(self, call: str, started_at: int | None, ended_at: int | None, **more: Any) -> None:
-        """When a tool really ran, where the format tells. ``more``: fields of call_end (state, is_error, ...)."""
+        """When a tool really ran, where the format tells. ``more``: fields of call_end (state, result, is_error, ...).
+
+        A ``result`` without times is one that the model never saw.
+        """
         owner = self._owners.get(call)
         if owner is None:
             return
         if started_at is not None:
             self._put("call_start", turn=owner, call=call, at=started_at)
-        if ended_at is not None:
+        if ended_at is not None or "result" in more:
+            self.unanswered.pop(call, None)
             self._put("call_end", turn=owner, call=call, at=ended_at, **_clean(more))
 
     def event(self, name: str, at: int | None = None, **detail: Any) -> None:
@@ -223,21 +238,12 @@ class RunBuilder:
         return ("completed", "the last answer calls no tool") if self.turns else ("completed", "no turns")
 
     def _end(
-        self,
-        said: Answer,
-        body: str | None,
-        usage: Usage,
-        model: str | None,
-        request_id: str | None,
-        status: str,
-        error: str | None,
-        error_type: str | None,
-        at: int | None,
-        attempts: Sequence[Mapping[str, Any]],
-        first_chunk_at: int | None,
+        self, said: Answer, response: Any, usage: Usage, model: str | None, at: int | None, told: Mapping[str, Any]
     ) -> None:
+        body = None if response is None else self._blob(response)
         calls = [_call(c) for c in said.calls]
-        error = error or said.error
+        error = told.get("error") or said.error
+        status = told.get("status", "ok")
         parse = "no_calls" if not calls else "ok" if all(c["valid"] for c in calls) else "invalid_arguments"
         self._put(
             "turn_end",
@@ -245,18 +251,19 @@ class RunBuilder:
             at=at,
             status="error" if status == "ok" and (said.error or said.error_type) else status,
             error=redact(error) if error else None,
-            error_type=error_type or said.error_type,
+            error_type=told.get("error_type") or said.error_type,
             stop_reason=said.stop_reason,
             model=said.model or model,
             response_id=said.id,
-            request_id=request_id or said.request_id,
+            request_id=told.get("request_id") or said.request_id,
             response=body,
-            first_chunk_at=first_chunk_at,
+            first_chunk_at=told.get("first_chunk_at"),
             calls=calls,
             usage={**{n: getattr(usage, n) for n in BUCKETS}, "origin": usage.origin, "partial": usage.partial},
             usage_raw=usage.raw,
-            attempts=[dict(a) for a in attempts],
+            attempts=[dict(a) for a in told.get("attempts", ())],
             parse=parse,
+            reported_cost_usd=told.get("reported_cost_usd"),
         )
 
     def _blob(self, value: Any) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from ..errors import LooptapeError
 from . import reading
+from .compressed import unpacked
+
+# a document that must be decoded as a whole (one JSON value, a cassette) needs about ten times this in memory
+MAX_DOCUMENT_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +37,41 @@ class Source:
 
     def head(self) -> bytes:
         """The first bytes, for recognition; at least one whole line unless that is very long."""
-        if self.stream is not None:
-            self.stream.seek(0)
-            return _head_of(self.stream)
-        with self.files[0].open("rb") as stream:
+        with self.open() as stream:
             return _head_of(stream)
+
+    @contextlib.contextmanager
+    def open(self, path: Path | None = None) -> Iterator[IO[bytes]]:
+        """The bytes of the stream or of one file (the first), from their beginning; gzip and zstd unpacked."""
+        if self.stream is not None and path is None:
+            self.stream.seek(0)
+            with unpacked(self.stream, self.label) as stream:
+                yield stream
+        else:
+            path = path or self.files[0]
+            with path.open("rb") as packed, unpacked(packed, str(path)) as stream:
+                yield stream
+
+    def whole(self, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
+        """All bytes, for a document that can only be read as one.
+
+        Raises:
+            LooptapeError: It is larger than ``limit`` (``too-large``), which is named.
+        """
+        with self.open() as stream:
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise LooptapeError(
+                "too-large",
+                f"{self.label}: larger than {limit >> 20} MB, the limit for one document",
+                "Nothing of it was imported; split it, or store it as one object a line",
+            )
+        return data
 
     def lines(self) -> Iterator[tuple[int, bytes | None]]:
         """Numbered lines of all files; the numbers start anew with each file."""
-        if self.stream is not None:
-            self.stream.seek(0)
-            yield from reading.lines(self.stream)
-        for path in self.files:
-            with path.open("rb") as stream:
+        for path in self.files or (None,):
+            with self.open(path) as stream:
                 yield from reading.lines(stream)
 
 
@@ -55,12 +83,14 @@ class Context:
         ended: End times (µs) of runs that the store already holds, so that a shorter copy of a session
             that comes after a longer one does not undo its end.
         calls: Call id of a sub-agent's start -> run and turn that made it.
+        orphans: Id of a span that was named as a parent and not received -> run, turn and flags of what named it.
         agents: (session, agent id) -> call id, as told by the results of such calls.
     """
 
     ended: Mapping[str, int] = field(default_factory=dict)
     calls: dict[str, tuple[str, int]] = field(default_factory=dict)
     agents: dict[tuple[str, str], str] = field(default_factory=dict)
+    orphans: Mapping[str, Sequence[tuple[str, int, Sequence[str]]]] = field(default_factory=dict)
 
 
 def _head_of(stream: IO[bytes]) -> bytes:

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import LooptapeError, UsageError
+from . import claude_bodies
 from .context import Source
 
 STREAM = "-"
 _SPOOL_BYTES = 64 << 20
-_PIECE = re.compile(r"(?P<journal>[0-9a-f]{32})(?:\.(?P<number>\d{1,9}))?\.jsonl")
+_PIECE = re.compile(r"(?P<journal>[0-9a-f]{32})(?:\.(?P<number>\d{1,9}))?\.jsonl(?:\.gz|\.zst)?")
+# OpenHands keeps each event of a conversation in a file of its own
+_EVENT = re.compile(r"event-(?P<number>\d{1,9})-[0-9A-Za-z-]{1,80}\.json")
 
 
 def sources(path: str | Path) -> Iterator[Source]:
@@ -49,17 +52,31 @@ def _walk(folder: Path) -> Iterator[Source]:
     groups: dict[tuple[Path, str], list[tuple[int, Path]]] = {}
     for place, folders, names in os.walk(folder):
         folders.sort()
+        bodies = _is_body_folder(Path(place), names)
         for name in sorted(names):
             path = Path(place, name)
             companion = name.startswith("agent-") and name.endswith(".meta.json")  # read with its agent's lines
+            companion |= bodies and name.endswith((claude_bodies.REQUESTS, claude_bodies.RESPONSES))  # by their index
             if companion or not path.is_file():
                 continue
             piece = _PIECE.fullmatch(name)
-            key = piece["journal"] if piece else name
+            piece = piece or _EVENT.fullmatch(name)
+            key = piece.groupdict().get("journal", "event") if piece else name
             groups.setdefault((Path(place), key), []).append((int(piece["number"] or 0) if piece else 0, path))
     for _, pieces in sorted(groups.items(), key=lambda g: (_is_agent(g[0][1]), g[0])):
         files = tuple(path for _, path in sorted(pieces))
         yield Source(str(files[0]), files)
+
+
+def _is_body_folder(place: Path, names: list[str]) -> bool:
+    """True for raw API bodies with the index that names them."""
+    index = place / claude_bodies.INDEX
+    if claude_bodies.INDEX not in names or not index.is_file():
+        return False
+    try:
+        return claude_bodies.recognise(Source(str(index), (index,)).head())
+    except (OSError, LooptapeError):
+        return False  # said when the index itself is imported
 
 
 def _is_agent(name: str) -> bool:

@@ -59,6 +59,30 @@ def objects(numbered: Iterable[tuple[int, bytes | None]], notes: Notes) -> Itera
             yield number, _redacted(value) if secrets else value
 
 
+def decode(raw: bytes) -> Any:
+    """One JSON value. NaN and Infinity become their names.
+
+    Raises:
+        ValueError: It is none, or nested too deeply; the text says what is wrong.
+    """
+    text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
+    try:
+        return _decoder.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(_reason(error, tail=False, rest=False)) from None
+
+
+def clean(raw: bytes, notes: Notes) -> Any:
+    """One JSON value as `decode` gives it, secrets removed; counted in ``texts_with_secrets``."""
+    value = decode(raw)
+    text = raw.decode("utf-8", "replace")
+    if redaction.redact(text) == text and "\\u" not in text:
+        return value
+    cleaned = _redacted(value)
+    notes.counts["texts_with_secrets"] += cleaned != value
+    return cleaned
+
+
 def first_objects(head: bytes) -> list[dict[str, Any]]:
     """The objects of the whole lines at the head of a file (the last line may be cut): for recognition."""
     notes = Notes()
@@ -116,14 +140,20 @@ def _reason(error: Exception, *, tail: bool, rest: bool) -> str:
 
 
 def _redacted(value: Any) -> Any:
+    """A copy without secrets. No recursion: what could be decoded can be cleaned, however deep it is."""
     # string by string: a pattern that runs over the JSON text could swallow whole fields
-    if isinstance(value, str):
-        return redaction.redact(value)
-    if isinstance(value, list):
-        return [_redacted(v) for v in value]
-    if isinstance(value, dict):
-        return {redaction.redact(k): _redacted(v) for k, v in value.items()}
-    return value
+    holder = [value]
+    todo: list[Any] = [holder]
+    while todo:
+        node = todo.pop()
+        for key, child in enumerate(node) if isinstance(node, list) else node.items():
+            if isinstance(child, str):
+                node[key] = redaction.redact(child)
+            elif isinstance(child, (list, dict)):
+                copy = list(child) if isinstance(child, list) else {redaction.redact(k): v for k, v in child.items()}
+                node[key] = copy
+                todo.append(copy)
+    return holder[0]
 
 
 def _kind(value: Any) -> str:

@@ -57,6 +57,10 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
         if kind not in tape.KINDS:
             notes.strange(f"record {str(kind)[:60]}")
             continue
+        if kind == "otlp":
+            notes.counts["otlp_records"] += 1  # runs are put together from them when the store is read
+            yield record
+            continue
         if kind == "blob":
             _rename(record, renamed)
         elif renamed:

@@ -34,7 +34,7 @@ def run_behind_proxy(command: Command, reason: str, environment: Mapping[str, st
     Raises:
         OSError: When the command cannot be started.
     """
-    from ... import __version__
+    from ..version import __version__
 
     facts.describe(name=command.name, source="proxy", versions={"looptape": __version__})
     if recorder() is None:

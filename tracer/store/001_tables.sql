@@ -21,6 +21,7 @@ create table base.runs (
   parent_run varchar, parent_turn integer, parent_call varchar, parent_kind varchar,
   outcome_json varchar, limits_json varchar, tags_json varchar, warnings_json varchar, versions_json varchar,
   git_commit varchar, list_price boolean,
+  reported_cost_usd double,   -- what the source says that the run cost, to its last digit
   journal varchar,            -- the writer that last spoke of this run
   assumed_gone boolean,       -- status was set by the drainer, because that writer is gone
   last_at bigint,             -- when the last record of the run was made
@@ -45,7 +46,7 @@ create table base.turns (
   system_blob bigint, tools_blob bigint, params_blob bigint, response_blob bigint,
   text varchar, thinking varchar,
   input bigint, cache_read bigint, cache_write_5m bigint, cache_write_1h bigint, output bigint, reasoning bigint,
-  usage_origin varchar, usage_partial boolean, usage_json varchar,
+  usage_origin varchar, usage_partial boolean, usage_json varchar, reported_cost_usd double,
   -- derived:
   generate_ms double, parse_ms double, execute_ms double, resume_ms double,
   cost_usd decimal(24, 12), price_source varchar, price_matched varchar

@@ -12,7 +12,7 @@ from ..tape import VERSION, Record
 from .apply_calls import call_end, call_seen, call_start
 from .apply_turns import chunk, turn_end, turn_start
 from .batch import Batch
-from .rows import Bad, Row, listing, mapping, text, whole
+from .rows import Bad, Row, listing, mapping, number, text, whole
 from .text import dumps, loads
 
 STATUSES = ("running", "completed", "limit", "halted", "failed", "interrupted", "unknown")
@@ -86,8 +86,11 @@ def run_update(batch: Batch, record: Record) -> None:
     outcome = mapping(record.get("outcome"), "outcome")
     limits = mapping(record.get("limits"), "limits")
     warnings = listing(record.get("warnings"), "warnings")
+    cost = number(record.get("reported_cost_usd"), "reported_cost_usd")
     row = batch.run(record)
     row.update(given)
+    if cost is not None:
+        row["reported_cost_usd"] = cost
     if tags:
         row["tags_json"] = dumps({**(loads(row.get("tags_json")) or {}), **tags})
     if limits:
@@ -124,6 +127,16 @@ def event(batch: Batch, record: Record) -> None:
     batch.events.setdefault((run, row["turn"], row["happened_at"], row["kind"], row["detail_json"]), row)
 
 
+def otlp(batch: Batch, record: Record) -> None:
+    """OpenTelemetry spans or log records as they came; `reassemble` makes runs of them."""
+    batch.raw.take(record, batch.journal)
+
+
+def _turn_start(batch: Batch, record: Record) -> None:
+    turn_start(batch, record)
+    batch.raw.cover(record.get("chat_trace_id"), record.get("chat_span_id"))
+
+
 def _status(record: Record) -> str | None:
     status = text(record.get("status"), "status")
     if status is not None and status not in STATUSES:
@@ -144,11 +157,12 @@ _KINDS: dict[str, Callable[[Batch, Record], None]] = {
     "run_start": run_start,
     "run_update": run_update,
     "run_end": run_end,
-    "turn_start": turn_start,
+    "turn_start": _turn_start,
     "chunk": chunk,
     "turn_end": turn_end,
     "call_start": call_start,
     "call_end": call_end,
     "call_seen": call_seen,
     "event": event,
+    "otlp": otlp,
 }

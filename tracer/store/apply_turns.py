@@ -19,6 +19,9 @@ _STATUSES = ("open", "ok", "error", "abandoned", "cancelled", "interrupted")
 
 def turn_start(batch: Batch, record: Record) -> None:
     """A request: its messages by reference to an earlier turn, and what is known of it."""
+    if record.get("amends") is True:
+        _amend(batch, record)
+        return
     given: Row = {name: value for name in _START_TEXTS if (value := text(record.get(name), name)) is not None}
     given["request_model"] = text(record.get("model"), "model")
     given["mode"] = text(record.get("mode"), "mode") or "full"
@@ -49,6 +52,15 @@ def turn_start(batch: Batch, record: Record) -> None:
         run["last_turn_at"] = max(at, run.get("last_turn_at") or at)
         if run.get("started_at") is None:
             run["started_at"] = at
+
+
+def _amend(batch: Batch, record: Record) -> None:
+    """More of a turn that is known: only the given fields, its messages stay."""
+    turn = batch.turns.get((record.get("run"), record.get("turn")))  # type: ignore[arg-type]  # odd keys find nothing
+    if turn is not None:
+        turn.update({n: value for n in _START_TEXTS if (value := text(record.get(n), n)) is not None})
+        if "flags" in record:
+            turn["request_flags_json"] = _flags(record)
 
 
 def turn_end(batch: Batch, record: Record) -> None:
@@ -135,6 +147,7 @@ def _facts(record: Record, answer: Answer) -> Row:
         "response_flags_json": _flags(record),
         "text": answer.text,
         "thinking": answer.thinking,
+        "reported_cost_usd": number(record.get("reported_cost_usd"), "reported_cost_usd"),
     }
 
 

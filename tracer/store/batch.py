@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..canonical import digest
+from .otlp import RawSpans
 from .rows import Bad, Connection, Row, append, delete_turns, select, text, whole
 from .spans import History, Span
 from .text import encode, facts
@@ -33,6 +34,7 @@ class Batch:
         self.texts: dict[str, str] = {}
         self.spoken: dict[str, None] = {}
         self.touched: set[Key] = set()
+        self.raw = RawSpans()
         self.ended: set[Key] = set()
         self._fresh_blobs: list[Row] = []
         self._filled_blobs: list[Row] = []
@@ -214,11 +216,14 @@ class Batch:
         append(con, "chunks", (row for row in self.chunks.values() if row is not None))
         append(con, "events", (row for row in self.events.values() if row is not None))
         self._write_histories()
+        self.raw.write(con)
 
     def _write_histories(self) -> None:
-        changed = {run: h for run, h in self.histories.items() if h.changed}
-        for run, history in changed.items():
-            history.write(self.con, encode(run))
+        rows: list[Row] = []
+        for run, history in self.histories.items():
+            if history.changed:
+                rows += history.write(self.con, encode(run))
+        append(self.con, "spans", rows)
 
 
 def _coded(key: Key) -> Key:

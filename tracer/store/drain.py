@@ -18,6 +18,8 @@ from ..tape import VERSION, Record
 from .gone import mark_interrupted
 from .ingest import IngestReport, Located, Place, Unreadable, ingest
 from .journals import Journal, Line, format_of, journals, move_to_done, remove_empty, unread
+from .otlp import cut_off, marks_of
+from .reassemble import reassemble
 from .rows import Connection, append, select
 from .text import encode
 
@@ -54,6 +56,8 @@ def drain(con: Connection, home: Path, report: SyncReport) -> None:
     for lines in unread(found):
         _in_halves(con, lines, report, runs)
     _mark_gone(con, found, report)
+    marks_of(con, runs)
+    report.messages += reassemble(con)
     for journal in found:
         if not journal.alive and journal.bytes >= journal.size and journal.path.parent == paths.journal_dir(home):
             move_to_done(journal, home)
@@ -152,6 +156,7 @@ def _mark_gone(con: Connection, found: list[Journal], report: SyncReport) -> Non
         con.begin()
         try:
             count = mark_interrupted(con, sorted(gone))
+            cut_off(con, sorted(gone))
             con.commit()
         except BaseException:
             _roll_back(con)

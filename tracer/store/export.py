@@ -160,6 +160,8 @@ def _turn_end(store: Store, turn: Row, calls: list[Row], tries: list[Row]) -> Re
         usage_raw=loads(turn["usage_json"]),
         attempts=[_attempt(a) for a in tries],
     )
+    if turn["reported_cost_usd"] is not None:
+        record["reported_cost_usd"] = turn["reported_cost_usd"]
     return record
 
 
@@ -222,9 +224,11 @@ def _run_tail(store: Store, run: Row) -> Iterator[Record]:
             "kind": "event", "run": run["id"], "turn": row["turn"], "at": row["happened_at"], "event": row["kind"],
             "detail": loads(row["detail_json"]),
         }  # fmt: skip
-    more = {n: loads(run[f"{n}_json"]) for n in ("outcome", "warnings")}
-    if any(more.values()):
-        yield {"kind": "run_update", "run": run["id"], "at": run["last_at"], **{k: v for k, v in more.items() if v}}
+    more = {n: found for n in ("outcome", "warnings") if (found := loads(run[f"{n}_json"]))}
+    if run["reported_cost_usd"] is not None:
+        more["reported_cost_usd"] = run["reported_cost_usd"]
+    if more:
+        yield {"kind": "run_update", "run": run["id"], "at": run["last_at"], **more}
     if run["ended_at"] is not None:
         yield {
             "kind": "run_end",

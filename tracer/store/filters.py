@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +17,26 @@ SORTS = {
     "wasted": "coalesce(w.wasted, 0) desc, r.cost_usd desc nulls last, r.started_at desc",
 }
 
-_TEXT_CONDITIONS = {
-    "model": "list_contains(r.models_json::json::varchar[], ?)",
-    "tool": "r.id in (select run from base.calls where name = ?)",
-    "outcome": "json_extract_string(r.outcome_json, '$.verdict') = ?",
-    "text": "contains(lower(concat_ws(' ', r.id, r.name, r.title, r.task, r.agent)), lower(?))",
+# Conditions on a text; {} is ``= ?``, or ``like ?`` where the value holds a star.
+_CONDITIONS = {
+    "project": "r.project {}",
+    "status": "r.status {}",
+    "task": "r.task {}",
+    "name": "r.name {}",
+    "session": "r.session {}",
+    "model": "exists (select 1 from (select unnest(r.models_json::json::varchar[]) as m) where m {})",
+    "tool": "r.id in (select run from base.calls where name {})",
+    "outcome": "json_extract_string(r.outcome_json, '$.verdict') {}",
 }
+_TEXT = "contains(lower(concat_ws(' ', r.id, r.name, r.title, r.task, r.agent)), lower(?))"
+_TAG = "exists (select 1 from json_each(r.tags_json) as t where t.key = ? and json_extract_string(t.value, '$') {})"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """What `Store.runs` lists. Nothing given: the newest 50 runs that have turns.
+
+    A ``*`` in project, model, tool, status, task, outcome, name, session or the value of a tag stands for any text.
 
     Attributes:
         tool: A tool that the run called; `error`: True for runs with errors, False for runs without.
@@ -46,6 +56,7 @@ class Filter:
     outcome: str | None = None
     name: str | None = None
     session: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
     ids: tuple[str, ...] | None = None
     include_empty: bool = False
     sort: str = "time"
@@ -56,14 +67,16 @@ def where(given: Filter) -> tuple[str, list[Any]]:
     """The condition on `base.runs as r` and its values."""
     parts: list[str] = []
     values: list[Any] = []
-    for column in ("project", "status", "task", "name", "session"):
-        if (value := getattr(given, column)) is not None:
-            parts.append(f"r.{column} = ?")
-            values.append(encode(value))
-    for name, condition in _TEXT_CONDITIONS.items():
+    for name, condition in _CONDITIONS.items():
         if (value := getattr(given, name)) is not None:
-            parts.append(condition)
-            values.append(encode(value))
+            parts.append(condition.format(_compare(value)))
+            values.append(_pattern(value))
+    for key, value in given.tags:
+        parts.append(_TAG.format(_compare(value)))
+        values += [encode(key), _pattern(value)]
+    if given.text is not None:
+        parts.append(_TEXT)
+        values.append(encode(given.text))
     if given.error is not None:
         parts.append("r.errors > 0" if given.error else "coalesce(r.errors, 0) = 0")
     if given.since is not None:
@@ -82,3 +95,13 @@ def order(given: Filter) -> str:
     if given.sort not in SORTS:
         raise UsageError("bad-sort", f"runs cannot be sorted by {given.sort!r}", f"Use one of {', '.join(SORTS)}")
     return SORTS[given.sort]
+
+
+def _compare(value: str) -> str:
+    return "like ? escape '\\'" if "*" in value else "= ?"
+
+
+def _pattern(value: str) -> str:
+    if "*" not in value:
+        return encode(value)
+    return re.sub(r"([\\%_])", r"\\\1", encode(value)).replace("*", "%")

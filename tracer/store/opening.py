@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .. import paths
+from .. import clock, paths
 from ..errors import LooptapeError
-from . import connect, schema
+from . import connect, otlp, schema
 from .drain import SyncReport
 from .drain import checkpoint as checkpoint_store
 from .drain import drain as drain_journals
@@ -116,7 +116,8 @@ def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool) -> bool:
             raise schema.newer(found)
         everything = journals(con, home)
         kept = any(j.path.parent == paths.done_dir(home) for j in everything)
-        return not pending(everything, home) and not (kept and checkpoint)
+        work = pending(everything, home) or (kept and checkpoint) or otlp.waiting(con, clock.now())
+        return not work
     finally:
         con.close()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import LooptapeError
@@ -15,21 +16,31 @@ def write(path: Path, names: Sequence[str], types: Sequence[str], rows: Sequence
     Raises:
         LooptapeError: The file cannot be written (exit 2).
     """
+    write_batches(path, names, types, [rows])
+
+
+def write_batches(
+    path: Path, names: Sequence[str], types: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]]
+) -> int:
+    """The same with rows that come some at a time; returns how many came. What does not fit memory waits on disk."""
     import duckdb
 
     columns = ", ".join(f"{_quoted(n)} {_type(t)}" for n, t in zip(_unique(names), types, strict=True))
-    with duckdb.connect(":memory:") as con:
+    count = 0
+    with TemporaryDirectory() as spill, duckdb.connect(":memory:", config={"temp_directory": spill}) as con:
         try:
             con.execute(f"create table rows ({columns})")
-            if rows:
-                with con.appender("rows") as appender:
+            with con.appender("rows") as appender:
+                for rows in batches:
                     appender.append_rows([tuple(map(_value, row)) for row in rows])
+                    count += len(rows)
             con.execute(f"copy rows to '{str(path).replace(chr(39), chr(39) * 2)}' (format parquet)")
         except duckdb.Error as error:
             said = str(error).splitlines()[0]
             raise LooptapeError(
                 "bad-output", f"{path} cannot be written ({said})", "Name another file", exit_code=2
             ) from None
+    return count
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -103,6 +103,7 @@ def _run(row: Row, inclusive: tuple[Usage, float | None]) -> Run:
         versions=loads(row["versions_json"]) or {},
         usage=usage_of(row),
         cost_usd=_money(row["cost_usd"]),
+        reported_cost_usd=row["reported_cost_usd"],
         inclusive_usage=inclusive[0],
         inclusive_cost_usd=inclusive[1],
         parent=parent,
@@ -160,7 +161,7 @@ def _turn(row: Row, calls: list[ToolCall], attempts: list[Attempt], bodies: dict
         "run", "number", "agent", "provider", "api", "model", "request_model", "stop_reason", "error", "error_type",
         "response_id", "request_id", "trace_id", "span_id", "caller", "step", "started_at", "first_chunk_at",
         "ended_at", "generate_ms", "parse_ms", "execute_ms", "resume_ms", "parse_status", "text", "thinking",
-        "message_count",
+        "message_count", "reported_cost_usd",
     )  # fmt: skip
     return Turn(
         **{n: row[n] for n in plain},

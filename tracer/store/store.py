@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ..errors import LooptapeError, UsageError
 from ..model import Event, Request, Run, Turn
 from ..tape import VERSION, Record
-from . import connect, query, read, requests, schema
+from . import connect, copying, query, read, requests, schema, tables
 from .filters import Filter
 from .gone import mark_interrupted
 from .ingest import IngestReport, Place, ingest
@@ -109,6 +109,22 @@ class Store:
     def rows(self, text: str, values: Iterable[Any] = ()) -> list[dict[str, Any]]:
         """Rows of one of our own queries over `base` tables, as dicts (for export and analytics)."""
         return select(self._reading(), text, list(values))
+
+    def table(self, name: str, given: Filter, turns: tuple[int, int] | None = None) -> tables.Batches:
+        """Column names, types and rows (in batches) of a documented view, of the runs that pass the filter."""
+        return tables.batches(self._reading(), *tables.statement(name, given, turns))
+
+    def frame(self, name: str, given: Filter, method: str) -> Any:
+        """The same as a frame that DuckDB makes: ``pl``, ``df`` or ``to_arrow_table``, its library installed."""
+        return tables.frame(self._reading(), *tables.statement(name, given), method)
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of all that is stored as a DuckDB file of its own. Nobody can write meanwhile.
+
+        Raises:
+            LooptapeError: The file is there already, or cannot be written (exit 2).
+        """
+        copying.copy(self._reading(), self._file, path)
 
     # -- writing ---------------------------------------------------------------------------------------------
 

@@ -52,18 +52,19 @@ def test_migrations_are_done_in_order_and_once(tmp_path, monkeypatch):
     with open_store(tmp_path) as store:
         store.ingest(small_tape.records())
     scripts = {
-        "002_more.sql": "alter table base.runs add column colour varchar",
-        "003_even_more.sql": "update base.runs set colour = 'red'",
+        "090_more.sql": "alter table base.runs add column colour varchar",
+        "091_even_more.sql": "update base.runs set colour = 'red'",
     }
     original = schema._script
     monkeypatch.setattr(schema, "_script", lambda name: scripts.get(name) or original(name))
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, *scripts))
-    monkeypatch.setattr(schema, "VERSION", 3)
+    newest = schema.VERSION + 2
+    monkeypatch.setattr(schema, "VERSION", newest)
     for _ in range(2):
         with open_store(tmp_path) as store:
             assert store.run(small_tape.RUN).turns == 2
             assert store.rows("select colour from base.runs") == [{"colour": "red"}]
-            assert store.rows("select value from base.meta where key = 'schema_version'") == [{"value": "3"}]
+            assert store.rows("select value from base.meta where key = 'schema_version'") == [{"value": str(newest)}]
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path, monkeypatch):
@@ -71,10 +72,10 @@ def test_a_migration_that_fails_changes_nothing(tmp_path, monkeypatch):
         store.ingest(small_tape.records())
     original = schema._script
     bad = "alter table base.runs add column colour varchar; select nonsense"
-    monkeypatch.setattr(schema, "_script", lambda name: bad if name == "002_bad.sql" else original(name))
+    monkeypatch.setattr(schema, "_script", lambda name: bad if name == "090_bad.sql" else original(name))
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "002_bad.sql"))
-        patch.setattr(schema, "VERSION", 2)
+        patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "090_bad.sql"))
+        patch.setattr(schema, "VERSION", schema.VERSION + 1)
         with pytest.raises((LooptapeError, duckdb.Error)):
             sync(tmp_path)
     with open_store(tmp_path) as store:

@@ -1,0 +1,90 @@
+"""A file of OTLP in any of its forms: a request a line, one document, a list of requests, protobuf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...errors import LooptapeError
+from .. import reading
+from ..context import Source
+from ..report import Notes
+from . import protobuf, wire
+from .wire import RawEvent, RawSpan
+
+_HEAD = re.compile(
+    rb'^(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(?:resourceSpans|resourceLogs|resource_spans|resource_logs|resourceMetrics)"\s*:'
+)
+
+
+def looks_like_json(head: bytes) -> bool:
+    """True when the first object has the key of an export request."""
+    return _HEAD.match(head) is not None
+
+
+def read(source: Source, notes: Notes) -> tuple[list[RawSpan], list[RawEvent]]:
+    """All spans and log records of a file; lines that cannot be read are noted."""
+    spans: list[RawSpan] = []
+    logs: list[RawEvent] = []
+    for path in source.files or (None,):
+        part = Source(str(path), (path,)) if path is not None else source
+        before = len(notes.skipped)
+        try:
+            for one in _items(part, notes):
+                if isinstance(one, RawSpan):
+                    spans.append(one)
+                else:
+                    logs.append(one)
+        except LooptapeError as error:
+            if len(source.files) < 2:
+                raise
+            notes.warn(f"{error.what}: {error.cure}")
+        if len(source.files) > 1:
+            for skipped in notes.skipped[before:]:
+                skipped["reason"] = f"{part.label}: {skipped['reason']}"
+    notes.counts["files"] = len(source.files) if len(source.files) > 1 else 0
+    return spans, logs
+
+
+def _items(source: Source, notes: Notes) -> Iterator[RawSpan | RawEvent]:
+    head = source.head()
+    if protobuf.looks_like(head):
+        notes.counts["objects"] += 1
+        yield from protobuf.spans(source.whole(), source.label)
+        return
+    if _one_document(head):
+        try:
+            value = reading.decode(source.whole())
+        except ValueError as error:
+            notes.skip(1, str(error))
+            return
+        for request in value if isinstance(value, list) else [value]:
+            notes.counts["objects"] += 1
+            yield from _request(request, 1, notes)
+        return
+    for number, request in reading.objects(source.lines(), notes):
+        yield from _request(request, number, notes)
+
+
+def _request(request: Any, line: int, notes: Notes) -> Iterator[RawSpan | RawEvent]:
+    if not isinstance(request, dict):
+        notes.skip(line, "not an export request")
+        return
+    known = [k for k in request if k.startswith(("resourceSpans", "resource_spans", "resourceLogs", "resource_logs"))]
+    if not known:
+        kind = next(iter(request), "empty object")
+        notes.strange("metrics" if str(kind).startswith("resourceM") else str(kind)[:60])
+        return
+    yield from wire.from_json(request, line)
+
+
+def _one_document(head: bytes) -> bool:
+    """True for a list, and for an object that goes on after its first line."""
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text.startswith(b"["):
+        return True
+    lines = [line.rstrip() for line in text.split(b"\n") if line.strip()]
+    if len(lines) < 2 or any(line.startswith(b'{"') for line in lines[1:]):
+        return False
+    return not lines[0].endswith(b"}") or lines[0].count(b"{") > lines[0].count(b"}")
