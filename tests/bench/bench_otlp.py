@@ -1,5 +1,6 @@
 """OTLP spans of 1.6 KB into the store, per CPU second: model calls with their tools, as agents send them.
 
+`--others N` adds N spans of other instrumentations (HTTP, graph nodes) for each of those, as most traces have them.
 The aim is 20,000 spans per CPU second. Nothing fails here; a number on a busy machine is not a verdict.
 `--profile` shows where the time goes.
 """
@@ -75,10 +76,24 @@ def span(trace_id, span_id, parent, name, at, kind, facts, length=40_000_000) ->
     return made
 
 
-def write(path: Path, spans: int, turns: int, batch: int = 512) -> tuple[int, int]:
+def with_others(spans: Iterator[dict], others: int) -> Iterator[dict]:
+    """The spans, each with so many siblings that are no GenAI spans."""
+    for number, one in enumerate(spans):
+        yield one
+        for index in range(others):
+            facts = {
+                "http.request.method": "GET",
+                "url.full": f"http://localhost/{number}/{index}",
+                "http.response.status_code": 200,
+            }
+            name = f"{number:08x}{index:04x}ffff"
+            yield span(one["traceId"], name, one["parentSpanId"], "GET", int(one["startTimeUnixNano"]), 3, facts)
+
+
+def write(path: Path, spans: int, turns: int, batch: int = 512, others: int = 0) -> tuple[int, int]:
     """A file of export requests with about so many spans; gives their number and the bytes."""
-    per_trace = 2 * turns
-    made = (s for number in range(max(1, spans // per_trace)) for s in trace(number, turns))
+    per_trace = 2 * turns * (1 + others)
+    made = with_others((s for number in range(max(1, spans // per_trace)) for s in trace(number, turns)), others)
     count = 0
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "bench"}}]}
     with path.open("w") as file:
@@ -103,11 +118,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--spans", type=int, default=20_000)
     options.add_argument("--turns", type=int, default=4, help="model calls of a run")
+    options.add_argument("--others", type=int, default=0, help="other spans for each GenAI span")
     options.add_argument("--profile", action="store_true")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "spans.jsonl")
-        count, size = write(path, given.spans, given.turns)
+        count, size = write(path, given.spans, given.turns, others=given.others)
         profile = cProfile.Profile() if given.profile else None
         with memory_store() as store:
             if profile:

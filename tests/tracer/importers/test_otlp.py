@@ -284,6 +284,29 @@ def test_log_records_in_the_file_beside_find_their_spans(tmp_path):
         assert store.turns(run.id)[0].tool_calls[0].result == "page"
 
 
+def test_log_records_that_were_exported_twice_count_once(tmp_path):
+    made = span(1, chat())
+    texts = [
+        ("gen_ai.user.message", {"content": "again"}),
+        ("gen_ai.user.message", {"content": "again"}),
+        ("gen_ai.choice", {"message": '{"content": "yo"}'}),
+    ]
+    logs = [
+        {"traceId": TRACE, "spanId": made["spanId"], "timeUnixNano": made["startTimeUnixNano"], "eventName": name, "attributes": span(1, facts)["attributes"]}
+        for name, facts in texts
+    ]  # fmt: skip
+    for name in ("one.jsonl", "two.jsonl"):
+        (tmp_path / name).write_text(
+            json.dumps(request(made, logs=logs)) + "\n" + json.dumps(request(logs=logs)) + "\n"
+        )
+    with memory_store() as store:
+        import_path(store, tmp_path)
+        (run,) = store.runs(Filter())
+        (turn,) = store.turns(run.id)
+        assert turn.text == "yo"
+        assert json.dumps(store.request(run.id, 1).messages).count("again") == 2
+
+
 def test_importing_twice_changes_nothing(tmp_path):
     path = tmp_path / "spans.jsonl"
     path.write_text(json.dumps(request(*loop())) + "\n" + json.dumps(request(*loop())) + "\n")

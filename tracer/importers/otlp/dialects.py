@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...canonical import canonical
 from ..model_call import AgentSpan, ModelCall, ToolSpan
 from . import claude_telemetry, codex_telemetry, genai, logfire, mcp, openinference, traceloop
 from .wire import RawEvent, RawSpan
@@ -43,7 +44,7 @@ class Found:
 def sorted_out(spans: Iterable[RawSpan], logs: Sequence[RawEvent]) -> Found:
     """Everything that these spans and log records tell."""
     found = Found()
-    once = _once(spans)
+    once, logs = _once(spans), _logs_once(logs)
     claude, pairs = [], []
     strays = _attached(once, logs)
     for span in once.values():
@@ -116,6 +117,21 @@ def _once(spans: Iterable[RawSpan]) -> dict[str, RawSpan]:
         if known is None or (span.end or 0, len(span.attributes)) > (known.end or 0, len(known.attributes)):
             out[key] = span
     return out
+
+
+def _logs_once(logs: Iterable[RawEvent]) -> list[RawEvent]:
+    """Each log record once, whatever was exported again in another request or another file; they have no ids."""
+    kept: list[RawEvent] = []
+    most: dict[tuple[Any, ...], int] = {}
+    here: dict[tuple[Any, ...], int] = {}
+    for log in logs:
+        key = (log.trace, log.span, log.at, log.name, canonical([log.body, log.attributes]))
+        place = (log.file, log.line, key)
+        here[place] = count = here.get(place, 0) + 1
+        if count > most.get(key, 0):
+            most[key] = count
+            kept.append(log)
+    return kept
 
 
 def _attached(spans: dict[str, RawSpan], logs: Sequence[RawEvent]) -> list[RawEvent]:

@@ -27,7 +27,7 @@ def read(source: Source, notes: Notes) -> tuple[list[RawSpan], list[RawEvent]]:
     """All spans and log records of a file; lines that cannot be read are noted."""
     spans: list[RawSpan] = []
     logs: list[RawEvent] = []
-    for path in source.files or (None,):
+    for file, path in enumerate(source.files or (None,)):
         part = Source(str(path), (path,)) if path is not None else source
         before = len(notes.skipped)
         try:
@@ -35,6 +35,7 @@ def read(source: Source, notes: Notes) -> tuple[list[RawSpan], list[RawEvent]]:
                 if isinstance(one, RawSpan):
                     spans.append(one)
                 else:
+                    one.file = file
                     logs.append(one)
         except LooptapeError as error:
             if len(source.files) < 2:

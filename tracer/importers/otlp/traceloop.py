@@ -11,19 +11,17 @@ from .blocks import answer, answer_blocks
 from .figures import text
 from .wire import RawSpan, arguments_of
 
+_LAST = (".role", ".content")
 _KINDS = {"workflow": "workflow", "agent": "agent", "task": "step"}
 
 
 def recognised(given: Mapping[str, Any]) -> bool:
     """True for attributes of that generation."""
-    return (
-        "gen_ai.prompt.0.role" in given
-        or "gen_ai.prompt.0.content" in given
-        or "gen_ai.completion.0.role" in given
-        or "traceloop.span.kind" in given
-        or given.get("llm.request.type") in ("chat", "completion")
-        or any(k.startswith("gen_ai.prompt.") and k.endswith(".role") for k in given)
-    )
+    if "traceloop.span.kind" in given or given.get("llm.request.type") in ("chat", "completion"):
+        return True
+    if "gen_ai.request.model" not in given and "gen_ai.system" not in given:  # most spans: no need to look further
+        return False
+    return any(k.startswith(("gen_ai.prompt.", "gen_ai.completion.")) and k.endswith(_LAST) for k in given)
 
 
 def read(span: RawSpan) -> ModelCall | ToolSpan | AgentSpan:

@@ -29,6 +29,7 @@ class RawEvent:
     scope: str = ""
     resource: Mapping[str, Any] = field(default_factory=dict)
     line: int = 1
+    file: int = 0
 
 
 @dataclass(slots=True)
