@@ -16,10 +16,11 @@ import small_tape
 from commandline import looptape
 from corpus_counts import entries
 from looptape.replay.export_atif import gather, text, trajectory
-from looptape.tracer.importers import atif, import_path
+from looptape.tracer.importers import import_path
 from looptape.tracer.importers.builder import RunBuilder
 from looptape.tracer.importers.context import Context, Source
 from looptape.tracer.importers.report import Notes
+from looptape.tracer.importers.trajectories import atif
 from looptape.tracer.model import Usage
 from looptape.tracer.providers import openai_chat
 from looptape.tracer.store import Filter, Store, memory_store

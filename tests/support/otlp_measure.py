@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from looptape.tracer.importers import otlp
+from looptape.tracer.importers.calls.likeness import plain
 from looptape.tracer.importers.context import Context, Source
-from looptape.tracer.importers.likeness import plain
 from looptape.tracer.importers.report import Notes
 from looptape.tracer.store import memory_store
 

@@ -12,30 +12,17 @@ from typing import Any, Protocol, cast
 
 from .. import tape as tapes
 from ..errors import LooptapeError, UsageError
-from . import (
-    atif,
-    claude_bodies,
-    claude_code,
-    codex,
-    gemini_cli,
-    inspect_ai,
-    langfuse,
-    langsmith,
-    mini_swe_agent,
-    opencode,
-    openhands,
-    otlp,
-    raw_messages,
-    swe_agent,
-    tape,
-    tau_bench,
-    vcr,
-    who_and_when,
-)
+from . import otlp, tape
+from .calls.grouping import together
+from .claude import claude_bodies, claude_code
+from .codex import codex
 from .context import Context, Source
 from .files import sources
-from .grouping import together
+from .inspect import inspect_ai
+from .platforms import langfuse, langsmith
 from .report import FileReport, Notes
+from .trajectories import atif, gemini_cli, mini_swe_agent, opencode, openhands, swe_agent, tau_bench, who_and_when
+from .wire import raw_messages, vcr
 
 
 class Importer(Protocol):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import LooptapeError, UsageError
-from . import claude_bodies
+from .claude import claude_bodies
 from .context import Source
 
 STREAM = "-"

@@ -130,7 +130,7 @@ def _round(con: Connection, traces: list[str], now: int) -> None:
 
 
 def _assembled(spans: _Spans) -> dict[str, _Run]:
-    from ..importers.otlp_live import assembled  # only where spans came in: importers cost a moment
+    from ..importers.otlp.otlp_live import assembled  # only where spans came in: importers cost a moment
 
     runs: dict[str, _Run] = {}
     blobs: list[Record] = []  # each stands before its first use

@@ -6,7 +6,7 @@ import json
 
 from imported import read
 from looptape.tracer.importers import otlp
-from looptape.tracer.importers.assembly import ModelCall, assemble
+from looptape.tracer.importers.calls.assembly import ModelCall, assemble
 from looptape.tracer.importers.report import Notes
 from otlp_spans import asked, came, chat, loop, request, said, span, words
 

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
 from imported import read
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.importers import IMPORTERS, atif
+from looptape.tracer.importers import IMPORTERS
+from looptape.tracer.importers.trajectories import atif
 from looptape.tracer.store import memory_store
 
 SECRET = "sk-ant-" + "a1B2c3D4" * 5

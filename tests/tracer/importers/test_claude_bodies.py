@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from imported import Imported, read
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.importers import claude_bodies, import_path
+from looptape.tracer.importers import import_path
+from looptape.tracer.importers.claude import claude_bodies
 from looptape.tracer.store import Store, memory_store
 from testdata import require
 

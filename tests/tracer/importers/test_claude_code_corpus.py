@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from imported import read
-from looptape.tracer.importers import claude_code
+from looptape.tracer.importers.claude import claude_code
 from testdata import folder, require
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from claude_session import SessionLines, call
 from imported import read
-from looptape.tracer.importers import claude_code
+from looptape.tracer.importers.claude import claude_code
 
 
 def test_lines_that_cannot_be_read_are_named_and_the_rest_is_imported() -> None:  # imp-05

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from claude_session import SessionLines, call
 from imported import Imported, read
-from looptape.tracer.importers import claude_code
+from looptape.tracer.importers.claude import claude_code
 from looptape.tracer.importers.context import Context
 
 

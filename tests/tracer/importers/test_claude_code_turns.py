@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from claude_session import SessionLines, call, tokens
 from imported import read
-from looptape.tracer.importers import claude_code
+from looptape.tracer.importers.claude import claude_code
 
 
 def test_an_answer_spread_over_several_lines_is_one_turn_with_its_usage_counted_once() -> None:  # imp-01

@@ -8,7 +8,7 @@ import pytest
 
 from codex_rollout import Rollout
 from imported import Imported, read
-from looptape.tracer.importers import codex
+from looptape.tracer.importers.codex import codex
 from looptape.tracer.model import BUCKETS
 from looptape.tracer.store import memory_store
 from testdata import require

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from codex_rollout import Rollout
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
-from looptape.tracer.importers import codex, gemini_cli, opencode
+from looptape.tracer.importers.codex import codex
+from looptape.tracer.importers.trajectories import gemini_cli, opencode
 
 MODES = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from imported import read
-from looptape.tracer.importers import gemini_cli, import_path
+from looptape.tracer.importers import import_path
+from looptape.tracer.importers.trajectories import gemini_cli
 from looptape.tracer.store import Filter, memory_store
 from testdata import folder, require
 

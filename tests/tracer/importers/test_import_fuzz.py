@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from claude_session import SessionLines, call
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.importers import IMPORTERS, claude_code, recognise, tape
+from looptape.tracer.importers import IMPORTERS, recognise, tape
+from looptape.tracer.importers.claude import claude_code
 from looptape.tracer.importers.context import Context, Source
 from looptape.tracer.importers.report import Notes
 from looptape.tracer.store import Filter, memory_store

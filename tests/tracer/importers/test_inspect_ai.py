@@ -16,7 +16,8 @@ from corpus_counts import entries
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
 from imported import Imported, read
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.importers import IMPORTERS, compressed, inspect_ai, inspect_archive
+from looptape.tracer.importers import IMPORTERS, compressed
+from looptape.tracer.importers.inspect import inspect_ai, inspect_archive
 from looptape.tracer.store import Filter, memory_store
 from testdata import require
 

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
 from imported import read
-from looptape.tracer.importers import import_path, langsmith
+from looptape.tracer.importers import import_path
+from looptape.tracer.importers.platforms import langsmith
 from looptape.tracer.store import memory_store
 
 CALL = {"name": "look_up", "args": {"q": "x"}, "id": "c1", "type": "tool_call"}

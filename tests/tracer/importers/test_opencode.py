@@ -11,7 +11,8 @@ import pytest
 
 from imported import read
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.importers import import_path, opencode
+from looptape.tracer.importers import import_path
+from looptape.tracer.importers.trajectories import opencode
 from looptape.tracer.store import Filter, memory_store
 from testdata import require
 

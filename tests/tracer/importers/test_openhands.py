@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
 from imported import read
-from looptape.tracer.importers import import_path, openhands
+from looptape.tracer.importers import import_path
+from looptape.tracer.importers.trajectories import openhands
 from looptape.tracer.store import memory_store
 
 

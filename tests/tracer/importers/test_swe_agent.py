@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from corpus_counts import entries
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
 from imported import read
-from looptape.tracer.importers import import_path, swe_agent
+from looptape.tracer.importers import import_path
+from looptape.tracer.importers.trajectories import swe_agent
 from looptape.tracer.store import memory_store
 from testdata import require
 

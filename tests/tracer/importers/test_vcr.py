@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from imported import Imported, read
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.importers import cassettes, import_path, vcr
+from looptape.tracer.importers import import_path
+from looptape.tracer.importers.wire import cassettes, vcr
 from looptape.tracer.store import Store, memory_store
 from testdata import require
 

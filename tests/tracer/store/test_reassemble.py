@@ -131,7 +131,7 @@ def test_spans_that_cannot_be_put_together_are_kept_and_keep_nobody_from_the_sto
         yield
 
     with monkeypatch.context() as patch:
-        patch.setattr("looptape.tracer.importers.otlp_live.assembled", broken)
+        patch.setattr("looptape.tracer.importers.otlp.otlp_live.assembled", broken)
         send(journal, FIRST)
         report = sync(tmp_path)
         assert "could not be put together (ValueError: odd spans)" in report.messages[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...tape import Record
-from ..assembly import assemble
+from ..calls.assembly import assemble
 from ..context import Context, Source
 from ..report import Notes
 from . import protobuf, reader

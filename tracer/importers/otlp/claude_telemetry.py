@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...model import Usage
-from ..model_call import AgentSpan, ModelCall, ToolSpan
+from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from . import figures, genai, raw
 from .blocks import arguments
 from .figures import number, text

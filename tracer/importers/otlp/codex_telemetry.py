@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...model import Usage
-from ..model_call import ModelCall, ToolSpan
+from ..calls.model_call import ModelCall, ToolSpan
 from . import figures
 from .blocks import arguments
 from .figures import number, text

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...canonical import canonical
-from ..model_call import AgentSpan, ModelCall, ToolSpan
+from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from . import claude_telemetry, codex_telemetry, genai, logfire, mcp, openinference, traceloop
 from .wire import RawEvent, RawSpan
 

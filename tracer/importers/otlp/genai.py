@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..model_call import AgentSpan, ModelCall, ToolSpan
+from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from . import figures
 from .blocks import Conversation, add_openai, answer, answer_blocks, arguments, from_parts
 from .figures import text

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...providers import manual
-from ..model_call import ModelCall
+from ..calls.model_call import ModelCall
 from . import figures, genai, raw
 from .blocks import answer_blocks, from_parts
 from .figures import text

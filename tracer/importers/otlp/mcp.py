@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..model_call import AgentSpan, ToolSpan
+from ..calls.model_call import AgentSpan, ToolSpan
 from . import figures
 from .figures import text
 from .wire import RawSpan

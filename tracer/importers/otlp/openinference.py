@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...model import Usage
-from ..model_call import AgentSpan, ModelCall, ToolSpan
+from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from . import figures, flattened, langchain, raw
 from .blocks import Conversation, answer_blocks, arguments
 from .figures import number, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..model_call import AgentSpan, ModelCall, ToolSpan
+from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from . import figures, flattened, genai
 from .blocks import answer, answer_blocks
 from .figures import text

@@ -1,0 +1,1 @@
+"""Single model calls, from whatever told of them, assembled into runs."""

@@ -1,0 +1,1 @@
+"""Claude Code: session files with their sub-agents, and raw API bodies."""

@@ -1,0 +1,1 @@
+"""Codex CLI: rollout files, old and new."""

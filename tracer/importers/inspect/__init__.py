@@ -1,0 +1,1 @@
+"""Inspect logs: .json and .eval."""

@@ -1,0 +1,1 @@
+"""Trajectories of agents, benchmarks and command-line tools, one file a format."""

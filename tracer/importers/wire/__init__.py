@@ -1,0 +1,1 @@
+"""What went over the wire: message lists, request and response pairs, cassettes."""
