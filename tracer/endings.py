@@ -53,6 +53,8 @@ def _after(run: OpenRun, turn: OpenTurn | None) -> Ending:
         return ended
     if turn.status != "ok":
         return "interrupted", f"turn {turn.number} was {turn.status}"
+    if turn.stop_reason in ("queued", "in_progress"):
+        return "unknown", f"the answer of turn {turn.number} was still {turn.stop_reason}: it is made in the background"
     if not turn.calls and turn.stop_reason not in ("tool_use", "tool_calls", "pause_turn"):
         return "completed", turn.stop_reason or "the loop ended"
     cap = run.limits.get("turns")

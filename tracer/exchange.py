@@ -9,25 +9,17 @@ import json
 import os
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl
 
-from . import tape
+from . import credentials, tape
 from .clock import monotonic, now
 from .live import OpenTurn
 from .process import here, quietly, recorder
 from .providers import Answer, Provider, by_path
 from .quiet import words
 from .recorder import Recorder
-from .redaction import redact, remember
+from .redaction import redact
 from .streams import Part, StreamLog, Unzip, sse_events
 
-KEY_HEADERS = frozenset(
-    {
-        "authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization", "x-auth-token", "cookie",
-        "ocp-apim-subscription-key", "x-amz-security-token", "cf-aig-authorization", "helicone-auth",
-    }
-)  # fmt: skip
-KEY_PARAMETERS = ("key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key", "sig")
 KEPT_HEADERS = frozenset(
     {
         "content-type", "content-encoding", "retry-after", "retry-after-ms", "x-should-retry", "request-id",
@@ -44,17 +36,9 @@ def begin(method: str, path: str, url: str, headers: Mapping[str, str], body: by
     active = recorder() if provider is not None and body is not None else None
     if provider is None or active is None or body is None:
         return None
-    for secret in _secrets(url, headers):
-        remember(secret)
-    turn = active.request(provider, body, place=here(), url=redact(url.split("?", 1)[0]))
+    credentials.learn(url, headers)
+    turn = active.request(provider, body, place=here(), url=redact(url.split("?", 1)[0]), retries=_retries(headers))
     return Exchange(active, provider, turn) if turn is not None else None
-
-
-def _secrets(url: str, headers: Mapping[str, str]) -> list[str]:
-    """The keys that a request carries, in whichever header or parameter."""
-    query = url.partition("?")[2].partition("#")[0]
-    found = [v for k, v in parse_qsl(query) if k.lower() in KEY_PARAMETERS] if query else []
-    return found + [value for name, value in headers.items() if name.lower() in KEY_HEADERS]
 
 
 class Exchange:
@@ -262,3 +246,9 @@ def _decompress(encoding: str, data: bytes) -> bytes:
             )
             return bytes(response.content)
     return data
+
+
+def _retries(headers: Mapping[str, str]) -> int:
+    """How often the SDK has sent this request before, as its own header says."""
+    told = headers.get("x-stainless-retry-count", "")
+    return int(told) if told.isdecimal() else 0

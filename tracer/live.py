@@ -43,6 +43,7 @@ class OpenTurn:
     api: str
     status: str = "open"
     in_flight: bool = False
+    strand: tuple[int, int] = (0, 0)
     attempts: list[dict[str, Any]] = field(default_factory=list)
     stop_reason: str | None = None
     end: str | None = None
@@ -54,6 +55,12 @@ class OpenTurn:
     invented: int = 0
     chain: Chain | None = None
     content: tuple[tuple[str, ...], Any, Any] | None = None
+
+    @property
+    def may_be_retried(self) -> bool:
+        """False when its last attempt was refused for what it asked (400, 401, 404, ...): asking again is a new call."""
+        status = self.attempts[-1].get("status") if self.attempts else None
+        return status is None or status in (408, 409, 425, 429) or status >= 500
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -81,6 +82,14 @@ def _forked() -> None:
     quiet.forget()
     if _recorder is not None:
         quietly(_recorder.after_fork)()
+    quietly(_end_with_multiprocessing)()
+
+
+def _end_with_multiprocessing() -> None:
+    """A multiprocessing child ends without atexit; its own finalisers say how the runs in it ended."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.register_after_fork(_exit, lambda _: util.Finalize(None, _exit, exitpriority=1))
 
 
 os.register_at_fork(after_in_child=_forked)

@@ -20,7 +20,7 @@ from .live import Chain, OpenRun, OpenTurn, PendingCall, Where, call_key
 from .providers import Answer, Provider
 from .redaction import redact
 from .requests import Incoming, first_words, take_apart
-from .routing import Chains, Route, find
+from .routing import Chains, Route, find, strand
 
 
 class Recorder:
@@ -97,15 +97,17 @@ class Recorder:
     # -- requests -----------------------------------------------------------------------------
 
     def request(
-        self, provider: Provider, raw: bytes, *, place: Where | None, url: str | None = None
+        self, provider: Provider, raw: bytes, *, place: Where | None, url: str | None = None, retries: int = 0
     ) -> OpenTurn | None:
-        """A model call is about to be made: finds its run, writes its turn. None when it cannot be read."""
+        """A model call is about to be made: finds its run, writes its turn. None when it cannot be read.
+
+        ``retries``: how often the SDK says that it has sent this request before.
+        """
         at = now()
         with self.lock:
-            route = find(self._chains, place, provider, raw)
+            route = find(self._chains, place, provider, raw, retries)
             if route.retry and route.run is not None and route.run.last is not None:
-                route.run.last.in_flight = True
-                return route.run.last
+                return self._again(route.run, route.run.last, at)
             self._sync_generation()
             base = route.chain or (route.run.chain if route.run else None)
             if base is not None and (base.generation != self._generation or base.api != provider.API):
@@ -116,6 +118,14 @@ class Recorder:
                 return None
             run = route.run or self._new_run(route, provider, incoming, at)
             return self._begin(run, route, provider, incoming, base, at, url)
+
+    def _again(self, run: OpenRun, turn: OpenTurn, at: int) -> OpenTurn:
+        """Another attempt of the same turn; a run that its failure had ended goes on."""
+        turn.in_flight = True
+        if run.ended and not run.explicit:
+            run.ended = False
+            self.journal.write([records.run_end(run, at, "running", None)])
+        return turn
 
     def _begin(
         self,
@@ -137,7 +147,7 @@ class Recorder:
             written += self._seen(run, provider, incoming, hashes, at)
         self._end_turn(run)
         run.turns += 1
-        turn = OpenTurn(run=run, number=run.turns, started_at=at, api=provider.API, in_flight=True)
+        turn = OpenTurn(run, run.turns, at, provider.API, in_flight=True, strand=strand())
         turn.flags = _flags(run, route, incoming)
         turn.span = spans.TurnSpan(run.id, turn.number, run.span, incoming.parts.model, provider.NAME)
         same_run = base if base is not None and base.run is run and incoming.kept else None

@@ -6,7 +6,10 @@ earlier response, or it answers calls that only that run has open.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +21,8 @@ from .providers import Provider
 
 MAX_CHAINS = 256
 MAX_OF_RUN = 16
+FEW = 4
+_NAMED = re.compile(rb'"(?:tool_use_id|tool_call_id|call_id|id)"\s*:\s*"([^"]{1,200})"')
 MAX_BYTES = 64 << 20
 
 
@@ -106,20 +111,36 @@ class Chains:
         chain.run.chains.remove(chain)
         if self._open.pop(id(chain), None) is not None:
             self._bytes -= chain.counted
+        chain.body = None  # a response id may still lead to it; for that its hashes are enough
 
 
-def find(chains: Chains, here: Where | None, provider: Provider, raw: bytes) -> Route:
-    """Decides where a request goes. ``here`` is the place in the code's context."""
+def find(chains: Chains, here: Where | None, provider: Provider, raw: bytes, retries: int = 0) -> Route:
+    """Decides where a request goes.
+
+    Args:
+        here: The place in the code's context.
+        retries: How often the SDK says that it has sent this request before.
+    """
+    candidates = chains.all() if here is None else _reachable(chains, here)
+    candidates = [c for c in candidates if c.api == provider.API]
+    failed = next((c for c in candidates if _is_retry(c, raw, retries)), None)
+    if failed is not None:
+        return Route(run=failed.run, chain=failed, retry=True)
+    found = _by_content(chains, candidates, provider, raw)
     if here is None:
-        return _by_content(chains, chains.all(), provider, raw) or Route()
+        return found or Route()
     if here.call is not None:
-        children = here.run.children.get(here.call.id, [])
-        return _by_content(chains, chains.of(children), provider, raw) or Route(parent=(here.run, here.call))
-    children = here.run.children.get("", [])
-    found = _by_content(chains, chains.of([here.run, *children]), provider, raw)
+        return found or Route(parent=(here.run, here.call))
     if found and not (found.chain and found.chain.run is here.run and here.run.in_flight):
         return found
     return _inside(here.run, provider, raw)
+
+
+def _reachable(chains: Chains, here: Where) -> list[Chain]:
+    """The conversations that a request made here can go on with: of the running call's children, or of the run's own."""
+    if here.call is not None:
+        return chains.of(here.run.children.get(here.call.id, []))
+    return chains.of([here.run, *here.run.children.get("", [])])
 
 
 def _inside(run: OpenRun, provider: Provider, raw: bytes) -> Route:
@@ -134,11 +155,7 @@ def _inside(run: OpenRun, provider: Provider, raw: bytes) -> Route:
     return Route(run=run)
 
 
-def _by_content(chains: Chains, candidates: list[Chain], provider: Provider, raw: bytes) -> Route | None:
-    same_api = [c for c in candidates if c.api == provider.API]
-    failed = next((c for c in same_api if _is_retry(c, raw)), None)
-    if failed is not None:
-        return Route(run=failed.run, chain=failed, retry=True)
+def _by_content(chains: Chains, same_api: list[Chain], provider: Provider, raw: bytes) -> Route | None:
     extended = [c for c in same_api if c.body is not None and c.body.ends and extends(raw, c.body)]
     chain = _best(extended, raw) or _by_calls(same_api, raw) or _by_previous(chains, same_api, provider, raw)
     if chain is None:
@@ -148,12 +165,29 @@ def _by_content(chains: Chains, candidates: list[Chain], provider: Provider, raw
     return Route(run=chain.run, chain=chain, extended=bool(extended))
 
 
-def _is_retry(chain: Chain, raw: bytes) -> bool:
-    """The identical body after a failure of the last turn."""
+def _is_retry(chain: Chain, raw: bytes, retries: int) -> bool:
+    """The identical body again, after the last turn failed in a way that is tried again, from the same thread or task.
+
+    Others may send the same body at the same time: theirs are calls of their own. Where the thread has
+    changed, the SDK's count of retries must fit.
+    """
     turn = chain.run.last
     if turn is None or turn.number != chain.turn or turn.in_flight or turn.status not in ("error", "cancelled"):
         return False
-    return chain.body is not None and chain.body.whole == raw
+    if chain.body is None or chain.body.whole != raw:
+        return False
+    if turn.strand == strand():
+        return retries > 0 or turn.may_be_retried
+    return retries > 0 and retries == len(turn.attempts)
+
+
+def strand() -> tuple[int, int]:
+    """What runs here: the thread and the asyncio task."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        task = None
+    return threading.get_ident(), id(task) if task is not None else 0
 
 
 def _best(chains: list[Chain], raw: bytes) -> Chain | None:
@@ -176,7 +210,12 @@ def _carries_answer(chain: Chain, raw: bytes) -> bool:
 
 def _by_calls(chains: list[Chain], raw: bytes) -> Chain | None:
     """The one conversation whose open calls this request answers (its history may have been rewritten)."""
-    found = [c for c in chains if (ids := list(c.run.pending)) and f'"{ids[-1]}"'.encode() in raw]
+    waiting = [(c, next(reversed(c.run.pending))) for c in chains if c.run.pending]
+    if len(waiting) > FEW:
+        named = set(_NAMED.findall(raw))  # one look at a long body instead of one for each conversation
+        found = [c for c, call in waiting if call.encode() in named]
+    else:
+        found = [c for c, call in waiting if f'"{call}"'.encode() in raw]
     return max(found, key=lambda c: c.touched) if found else None
 
 

@@ -239,3 +239,20 @@ signal.pause()
     finally:
         os.kill(child, signal.SIGKILL)
         agent.communicate()
+
+
+def loop_of_a_child():
+    scripted.run_loop(client())
+
+
+def test_a_multiprocessing_child_that_ends_well_says_so(tmp_path):
+    context = multiprocessing.get_context("fork")
+    with recording(tmp_path) as home:
+        with looptape.run("parent"):
+            child = context.Process(target=loop_of_a_child)
+            child.start()
+            child.join(30)
+        assert child.exitcode == 0
+        home.end()
+        _, (run,) = by_parent(home)
+    assert (run.status, run.reason, run.turns) == ("completed", "end_turn", 3)

@@ -28,6 +28,8 @@ class Model:
         said = self.script(body)
         if isinstance(said, Exception):
             raise said
+        if isinstance(said, httpx2.Response):
+            return said
         calls = [said] if isinstance(said, tuple) else said if isinstance(said, list) else []
         content = [
             {"type": "tool_use", "id": f"toolu_{self.count}_{i}", "name": n, "input": a}
@@ -358,3 +360,91 @@ def test_the_agent_never_waits_for_a_recorder_that_is_off(tmp_path, monkeypatch)
                 turn.response("y")
     finally:
         process.replace(former)
+
+
+def overloaded():
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    return httpx2.Response(529, json=error, headers={"retry-after-ms": "1"})
+
+
+def script_of(*items):
+    """A script that says these one after the other; a response object is sent as it is."""
+    left = iter(items)
+    return lambda body: next(left)
+
+
+def retrying(model):
+    http = httpx2.Client(transport=httpx2.MockTransport(model.respond))
+    return looptape.wrap(anthropic.Anthropic(api_key="test-key-0123456789", http_client=http, max_retries=3))
+
+
+def test_a_retry_that_succeeds_leaves_no_failed_run(home):
+    client = retrying(Model(script_of(overloaded(), ("look", {}), overloaded(), ("look", {}))))
+    messages = [{"role": "user", "content": "q"}]
+    answer = ask(client, messages)
+    messages += [dumped(answer), results_for(answer)]
+    ask(client, messages)
+    run = home.run()
+    assert (run.status, len(run.turns)) == ("limit", 2)
+    assert [[a.status for a in t.attempts] for t in run.turns] == [[529, 200], [529, 200]]
+
+
+def test_a_retried_call_that_is_killed_later_is_interrupted_not_failed(home):
+    client = retrying(Model(script_of(overloaded(), ("look", {}))))
+    ask(client, [{"role": "user", "content": "q"}])
+    home.recorder.journal.close()
+    from looptape.tracer.store import Filter, open_store
+
+    with open_store(home.path) as store:
+        (run,) = store.runs(Filter())
+    assert run.status == "interrupted"
+
+
+def test_threads_that_send_the_same_keep_their_own_attempts(home):
+    import threading
+
+    lock, barrier, sent = threading.Lock(), threading.Barrier(12), []
+
+    def script(body):
+        if turns_in(body):
+            return "done"
+        with lock:
+            sent.append(1)
+            return overloaded() if len(sent) <= 6 else ("look", {"n": len(sent)})
+
+    client = retrying(Model(script))
+
+    def one(_):
+        barrier.wait()
+        return loop(client, "the same question")
+
+    with ThreadPoolExecutor(12) as pool:
+        assert list(pool.map(one, range(12))) == ["done"] * 12
+    runs = home.runs()
+    assert [len(r.turns) for r in runs] == [2] * 12
+    attempts = [len(r.turns[0].attempts) for r in runs]
+    assert (sum(attempts), max(attempts) <= 4) == (18, True)
+    assert {r.status for r in runs} == {"completed"}
+
+
+def test_asking_again_after_a_refusal_is_a_new_call_and_the_failure_stays(home):
+    bad = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
+    client = Model(script_of(httpx2.Response(400, json=bad), "fine")).client()
+    messages = [{"role": "user", "content": "q"}]
+    with looptape.run("again"):
+        with pytest.raises(anthropic.BadRequestError):
+            ask(client, messages)
+        ask(client, messages)
+    run = home.run()
+    assert [(t.status, t.error) for t in run.turns] == [("error", "no"), ("ok", None)]
+    assert (run.errors, run.status) == (1, "completed")
+
+
+def test_conversations_that_were_forgotten_keep_no_body(home):
+    client = Model(lambda body: "ok").client()
+    for number in range(300):
+        ask(client, [{"role": "user", "content": f"{number} " + "x" * 2000}])
+    chains = home.recorder._chains
+    kept = {id(c) for c in chains._open.values()}
+    assert len(kept) == 256
+    assert all(c.body is None for c in chains._by_response.values() if id(c) not in kept)

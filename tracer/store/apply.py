@@ -101,7 +101,7 @@ def run_update(batch: Batch, record: Record) -> None:
 
 
 def run_end(batch: Batch, record: Record) -> None:
-    """A run ends, unless a later turn or a later end is known already."""
+    """A run ends, unless a later turn or a later end is known already. With status running it goes on after all."""
     status = _status(record) or "unknown"
     reason = text(record.get("reason"), "reason")
     at = whole(record.get("at"), "at")
@@ -111,7 +111,7 @@ def run_end(batch: Batch, record: Record) -> None:
             return
         if row.get("ended_at") is not None and at < row["ended_at"] and not row.get("assumed_gone"):
             return
-    row.update(status=status, reason=reason, ended_at=at, assumed_gone=None)
+    row.update(status=status, reason=reason, ended_at=None if status == "running" else at, assumed_gone=None)
 
 
 def event(batch: Batch, record: Record) -> None:
