@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,10 @@ _order = itertools.count()
 
 @dataclass(slots=True, eq=False, repr=False)
 class PendingCall:
-    """A tool call that a response asked for. ``claimed``: a wrapped tool has taken it up."""
+    """A tool call that a response asked for. ``claimed``: a wrapped tool has taken it up.
+
+    ``left``: the tool ended in another context than it began in, which still says that it runs.
+    """
 
     id: str
     name: str
@@ -31,6 +34,7 @@ class PendingCall:
     claimed: bool = False
     measured: bool = False
     invented: bool = False
+    left: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -145,6 +149,17 @@ class Where:
 
 
 where: ContextVar[Where | None] = ContextVar("looptape_where", default=None)
+strand_given: ContextVar[tuple[int, int] | None] = ContextVar("looptape_strand", default=None)
+"""Set where requests of one strand come on any thread (behind the proxy); see `routing.strand`."""
+
+
+def leave(token: Token[Where | None]) -> bool:
+    """Back to the place before; False from another context than entered (a generator's finaliser), where it stays."""
+    try:
+        where.reset(token)
+    except ValueError:
+        return False
+    return True
 
 
 def call_key(name: str, arguments: Any) -> str:

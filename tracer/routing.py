@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .bodies import extends
-from .live import Chain, OpenRun, PendingCall, Where
+from .live import Chain, OpenRun, PendingCall, Where, strand_given
 from .providers import Provider
 
 MAX_CHAINS = 256
@@ -183,6 +183,9 @@ def _is_retry(chain: Chain, raw: bytes, retries: int) -> bool:
 
 def strand() -> tuple[int, int]:
     """What runs here: the thread and the asyncio task."""
+    given = strand_given.get()
+    if given is not None:
+        return given
     try:
         task = asyncio.current_task()
     except RuntimeError:  # no event loop runs in this thread

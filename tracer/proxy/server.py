@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from ..live import strand_given
 from ..transport import RECORDED
 from ..wrap import wrap
 
@@ -141,6 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.proxy.library.Request(self.command, f"{target}/{rest}", headers=headers, content=body)
 
     def _pass_on(self, client: Any, request: Any) -> None:
+        strand_given.set((id(self.proxy), 0))  # a program's retry may come on another connection, so another thread
         try:
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
         except Exception as error:  # whatever the upstream did becomes one clear answer
