@@ -14,7 +14,7 @@ Ending = tuple[str, str | None]
 
 def of_block(run: OpenRun, error: BaseException | None) -> Ending:
     """The end of a `run()` block that was left with this exception, or without one."""
-    if isinstance(error, (LooptapeStop, KeyboardInterrupt, asyncio.CancelledError)):
+    if isinstance(error, (LooptapeStop, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)):
         return "halted", _said(error)
     if error is not None and not (isinstance(error, SystemExit) and not error.code):
         return "failed", _said(error)

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import clock, paths, redaction, tape
+from . import clock, outgoing, paths, tape
 from .quiet import words
 from .version import __version__
 
@@ -61,7 +61,7 @@ class Journal:
     def write(self, records: Sequence[tape.Record]) -> bool:
         """Appends the records in one write; False when they did not get there (never raises)."""
         try:
-            data = redaction.scrub(b"".join(map(tape.line, records)))
+            data = outgoing.lines(records, content=self.content)
             with self._lock:
                 return self._append(data, records)
         except Exception as error:  # the agent must not feel our trouble

@@ -48,6 +48,7 @@ class OpenTurn:
     status: str = "open"
     in_flight: bool = False
     strand: tuple[int, int] = (0, 0)
+    agent: str | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
     stop_reason: str | None = None
     end: str | None = None

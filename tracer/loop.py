@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from contextvars import Token
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from . import endings, redaction, spans, tape
+from . import endings, given, redaction, spans, tape
+from .calls import STOPPED, Inside, RunningCall, end_call, start_call
 from .clock import new_id
-from .live import OpenRun, OpenTurn, PendingCall, Where, call_key, where
+from .live import OpenRun, OpenTurn, PendingCall, Where, call_key, leave, where
 from .model import Limits
 from .process import here, quietly, recorder
 from .providers import Answer, manual
 from .providers.answer import call_of
 from .quiet import words
 from .recorder import Recorder
-from .tools import RunningCall, end_call, start_call
 
 
 def run(
@@ -28,9 +30,12 @@ def run(
     task: str | None = None,
     agent: str | None = None,
     tags: Mapping[str, str] | None = None,
-    limits: Limits | None = None,
+    limits: Limits | Mapping[str, float] | None = None,
 ) -> Run:
     """One run of a loop, as a context manager: everything recorded inside belongs to it.
+
+    Entered once more it is a new run with its own id that resumes the one before. Names, tags and
+    limits of other types become texts and numbers; what cannot is left out, never an error.
 
     Args:
         name: What to call it in lists; ``RUN`` references accept it.
@@ -38,11 +43,12 @@ def run(
         task: Groups runs that do the same job; the name otherwise.
         agent: The agent's name, for multi-agent programs.
         tags: Short texts by name.
-        limits: The caps the loop enforces itself; recorded, so that a run that ends at one says so.
+        limits: The caps the loop enforces itself, as `Limits` or by its names; recorded, so that a run that
+            ends at one says so.
 
     With recording off the block runs all the same.
     """
-    return Run(name, session=session, task=task, agent=agent, tags=dict(tags or {}), limits=limits)
+    return Run(name, session=session, task=task, agent=agent, tags=tags, limits=limits)
 
 
 def configure(*, redact: Sequence[redaction.Redact] = ()) -> None:
@@ -52,32 +58,21 @@ def configure(*, redact: Sequence[redaction.Redact] = ()) -> None:
         redact: Functions ``str -> str`` that run after the built-in ones over every text before it is
             written. A function that raises costs the text it was given.
     """
-    redaction.add(list(redact))
+    redaction.add(given.listed(redact))
 
 
 class Run:
     """A run that is being recorded. Use `run()` to make one."""
 
-    def __init__(
-        self,
-        name: str | None,
-        *,
-        session: str | None,
-        task: str | None,
-        agent: str | None,
-        tags: dict[str, str],
-        limits: Limits | None,
-    ) -> None:
-        self._given: dict[str, Any] = {
-            "task": task or name,
-            "tags": {str(k): redaction.redact(str(v)) for k, v in tags.items()},
-        }
-        self._open = OpenRun(id=new_id(), explicit=True, session=session, agent=agent)
+    def __init__(self, name: Any, *, session: Any, task: Any, agent: Any, tags: Any, limits: Any) -> None:
+        name = given.text(name)
+        self._given: dict[str, Any] = {"task": given.text(task) or name, "tags": given.tags(tags)}
+        self._open = OpenRun(id=new_id(), explicit=True, session=given.text(session), agent=given.text(agent))
         self._open.name = name or self._open.name
-        self._open.limits = dict(limits.given()) if limits else {}
+        self._open.limits = given.limits(limits)
+        self._unused = [self._open]
         self._active: Recorder | None = None
-        self._token: Token[Where | None] | None = None
-        self._span: tuple[object, Any] | None = None
+        self._blocks: list[_Block] = []
 
     @property
     def id(self) -> str:
@@ -98,38 +93,63 @@ class Run:
         active = recorder()
         if active is None:
             return
-        above = here()
-        if above is not None:
-            self._open.parent = {
+        opened, above = self._fresh(), here()
+        if opened.parent is None and above is not None:
+            opened.parent = {
                 "run": above.run.id,
                 "turn": above.call.turn if above.call else (above.run.turns or None),
                 "call": above.call.id if above.call else None,
                 "kind": "sub-agent",
             }
-            self._open.session = self._open.session or above.run.session
-        self._open.above = above
-        self._active = active
-        active.open_run(self._open, **self._given)
-        self._token = where.set(Where(self._open))
-        if self._open.span is not None:
-            self._span = spans.enter(self._open.span.span)
+            opened.session = opened.session or above.run.session
+        opened.above = above
+        self._open, self._active = opened, active
+        active.open_run(opened, **self._given)
+        block = _Block(opened, where.set(Where(opened)))
+        self._blocks.append(block)
+        if opened.span is not None:
+            block.span = spans.enter(opened.span.span)
+
+    def _fresh(self) -> OpenRun:
+        """The run to open: the one that was made; once that has been entered, another that resumes it."""
+        before = self._open
+        with contextlib.suppress(IndexError):  # another thread may enter the same object just now
+            if self._unused.pop().pid == os.getpid():
+                return before
+        opened = OpenRun(id=new_id(), explicit=True, limits=before.limits)
+        opened.name, opened.session, opened.agent = before.name, before.session, before.agent
+        if before.ended:
+            opened.follow(before)
+        return opened
 
     @quietly
     def _exit(self, error: BaseException | None) -> None:
-        active, token, self._token = self._active, self._token, None
-        if active is None:
+        active, block = self._active, self._leaving()
+        if active is None or block is None:
             return
-        same_context = True
-        if token is not None:
-            try:
-                where.reset(token)
-            except ValueError:  # left in another context than entered (a generator's finaliser)
-                same_context = False
-        if self._span is not None:
-            spans.leave(self._span, same_context=same_context)
-        opened = active.adopt(self._open)
+        same_context = leave(block.token)
+        if block.span is not None:
+            spans.leave(block.span, same_context=same_context)
+        opened = active.adopt(block.run)
         with active.lock:
             active.end_run(opened, *endings.of_block(opened, error))
+
+    def _leaving(self) -> _Block | None:
+        """The block that is left: this context's, where several threads share the object; else the last entered."""
+        place = where.get()
+        for block in reversed(self._blocks):
+            if place is not None and place.run is block.run:
+                self._blocks.remove(block)
+                return block
+        return self._blocks.pop() if self._blocks else None
+
+    def _mine(self, active: Recorder) -> OpenRun:
+        """The run of this context's block; outside of the blocks the one that was entered last."""
+        place = where.get()
+        entered = [b.run for b in self._blocks]
+        while place is not None and place.run not in entered:
+            place = place.run.above
+        return active.adopt(place.run if place is not None else self._open)
 
     @quietly
     def outcome(self, verdict: str, note: str | None = None, *, score: float | None = None) -> None:
@@ -141,30 +161,35 @@ class Run:
             score: A number, if there is one.
         """
         if self._active is not None:
-            given = {
-                "verdict": redaction.redact(str(verdict)),
-                "note": redaction.redact(note) if note else note,
-                "score": score,
+            told = {
+                "verdict": redaction.redact(given.text(verdict) or ""),
+                "note": redaction.redact(said) if (said := given.text(note)) else said,
+                "score": given.number(score),
             }
-            self._active.update_run(
-                self._active.adopt(self._open), outcome={k: v for k, v in given.items() if v is not None}
-            )
+            self._active.update_run(self._mine(self._active), outcome={k: v for k, v in told.items() if v is not None})
 
     @quietly
     def tag(self, **tags: str) -> None:
         """Adds tags to the run."""
         if self._active is not None:
-            self._active.update_run(
-                self._active.adopt(self._open), tags={k: redaction.redact(str(v)) for k, v in tags.items()}
-            )
+            self._active.update_run(self._mine(self._active), tags=given.tags(tags))
 
     def turn(self, *, agent: str | None = None) -> Turn:
         """A turn that the loop records by hand (a provider without a recorded client, a ReAct loop).
 
         Use as a context manager around GENERATE and the tools that follow it.
         """
-        opened = self._active.adopt(self._open) if self._active is not None else self._open
+        opened = self._mine(self._active) if self._active is not None else self._open
         return Turn(self._active, opened, agent)
+
+
+@dataclass(slots=True, eq=False)
+class _Block:
+    """One time that a `run()` block was entered."""
+
+    run: OpenRun
+    token: Token[Where | None]
+    span: tuple[object, Any] | None = None
 
 
 class Turn:
@@ -176,8 +201,10 @@ class Turn:
         self._agent = agent
         self._turn: OpenTurn | None = None
         self._answered = False
+        self._token: Token[Where | None] | None = None
 
     def __enter__(self) -> Turn:
+        self._enter()
         return self
 
     def __exit__(
@@ -185,6 +212,16 @@ class Turn:
     ) -> None:
         if error is not None and not self._answered:
             self.failed(error)
+        token, self._token = self._token, None
+        if token is not None:
+            leave(token)
+
+    @quietly
+    def _enter(self) -> None:
+        """In a context that does not know of the run (a generator resumed in another) it is the run of this block."""
+        place = here() if self._active is not None else None
+        if self._active is not None and (place is None or place.run is not self._run):
+            self._token = where.set(Where(self._run))
 
     @quietly
     def request(
@@ -207,11 +244,11 @@ class Turn:
         """
         if self._active is None:
             return
-        listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
+        listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else given.listed(messages)
         body = {"model": model, "system": system, "tools": tools, **parameters}
         body = {k: v for k, v in body.items() if v is not None} | {"messages": listed}
         raw = json.dumps(tape.plain(body), ensure_ascii=False).encode("utf-8", "surrogatepass")
-        self._turn = self._active.request(manual, raw, place=Where(self._run))
+        self._turn = self._active.request(manual, raw, place=Where(self._run), agent=given.text(self._agent))
 
     @quietly
     def response(
@@ -236,8 +273,9 @@ class Turn:
         """
         if self._active is None or self._turn is None:
             return
-        body = {"id": id, "model": model, "stop_reason": stop_reason, "usage": tape.plain(dict(usage or {})) or None}
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else tape.plain(list(content or []))
+        figures = tape.plain(dict(usage) if isinstance(usage, Mapping) else usage) or None
+        body = {"id": id, "model": model, "stop_reason": stop_reason, "usage": figures}
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else tape.plain(given.listed(content))
         for index, call in enumerate(tool_calls, 1):
             call_id, name, arguments = _call_parts(call, f"call_{self._turn.number}_{index}")
             blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": tape.plain(arguments)})
@@ -251,7 +289,7 @@ class Turn:
         if self._active is None or self._turn is None:
             return
         self._answered = True
-        cancelled = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt))
+        cancelled = isinstance(error, STOPPED)
         self._active.answered(
             self._turn,
             None,
@@ -284,19 +322,19 @@ class ToolRun:
         self._arguments = arguments
         self._running: RunningCall | None = None
         self._result: tuple[Any, bool | None] = (None, None)
-        self._token: Token[Where | None] | None = None
+        self._inside: Inside | None = None
 
     def __enter__(self) -> ToolRun:
         self._start()
-        if self._running is not None:
-            self._token = where.set(self._running.inside)
+        self._inside = Inside(self._running)
+        self._inside.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            where.reset(self._token)
+        if self._inside is not None:
+            self._inside.__exit__(kind, error, trace)
         self._end(error)
 
     def result(self, value: Any, *, is_error: bool | None = None) -> None:

@@ -59,6 +59,8 @@ def replace(fresh: Recorder | None) -> Recorder | None:
 def here() -> Where | None:
     """The run and call of this context; through a fork it is a child run of them in this process."""
     place = where.get()
+    if place is not None and place.call is not None and place.call.left:
+        place = Where(place.run)
     while place is not None and place.run.explicit and place.run.ended:
         place = place.run.above  # its block was left in another context (a generator's finaliser)
     if place is None or place.run.pid == os.getpid():

@@ -97,11 +97,21 @@ class Recorder:
     # -- requests -----------------------------------------------------------------------------
 
     def request(
-        self, provider: Provider, raw: bytes, *, place: Where | None, url: str | None = None, retries: int = 0
+        self,
+        provider: Provider,
+        raw: bytes,
+        *,
+        place: Where | None,
+        url: str | None = None,
+        retries: int = 0,
+        agent: str | None = None,
     ) -> OpenTurn | None:
         """A model call is about to be made: finds its run, writes its turn. None when it cannot be read.
 
-        ``retries``: how often the SDK says that it has sent this request before.
+        Args:
+            place: Where in the code's context it is made.
+            retries: How often the SDK says that it has sent this request before.
+            agent: Who asks, where that is not the run's agent.
         """
         at = now()
         with self.lock:
@@ -117,7 +127,7 @@ class Recorder:
             except ValueError:
                 return None
             run = route.run or self._new_run(route, provider, incoming, at)
-            return self._begin(run, route, provider, incoming, base, at, url)
+            return self._begin(run, route, provider, incoming, base, at, url, agent)
 
     def _again(self, run: OpenRun, turn: OpenTurn, at: int) -> OpenTurn:
         """Another attempt of the same turn; a run that its failure had ended goes on."""
@@ -136,6 +146,7 @@ class Recorder:
         base: Chain | None,
         at: int,
         url: str | None,
+        agent: str | None,
     ) -> OpenTurn:
         written: list[tape.Record] = self._loss(run)
         if run.generation != self._generation:
@@ -147,7 +158,7 @@ class Recorder:
             written += self._seen(run, provider, incoming, hashes, at)
         self._end_turn(run)
         run.turns += 1
-        turn = OpenTurn(run, run.turns, at, provider.API, in_flight=True, strand=strand())
+        turn = OpenTurn(run, run.turns, at, provider.API, in_flight=True, strand=strand(), agent=agent)
         turn.flags = _flags(run, route, incoming)
         turn.span = spans.TurnSpan(run.id, turn.number, run.span, incoming.parts.model, provider.NAME)
         same_run = base if base is not None and base.run is run and incoming.kept else None

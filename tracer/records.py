@@ -75,7 +75,7 @@ def turn_start(
         "model": incoming.parts.model,
         "stream": incoming.parts.stream,
         "mode": incoming.parts.mode,
-        "agent": turn.run.agent,
+        "agent": turn.agent or turn.run.agent,
         "user_turn": provider.is_prompt(last),
         "flags": turn.flags,
         "caller": caller(),

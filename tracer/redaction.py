@@ -7,6 +7,7 @@ a few substring searches.
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Callable
@@ -62,9 +63,27 @@ _marks = {kind: f"{_KEPT.get(kind, '')}[redacted:{kind}]" for kind, _, _ in _PAT
 _QUOTE = re.compile(r'(?<!\\)"')
 _BASE64 = re.compile(r"[A-Za-z0-9+/=]{16,}")
 
-_known: tuple[str, ...] = ()  # replaced, never changed: other threads may be going through it
+# what finished lines must hold before their fields are looked at: fewer, shorter and rarer than the patterns' words
+_SHORTER = {"aws-key": ("IA",), "url-password": ("@",)}
+_ALIKE = tuple(re.compile(p).search for p in (rb"gh[pousr]_", rb"k_(?:live|test)_"))
+_WORDS = {
+    w for kind, words, _ in _PATTERNS for w in _SHORTER.get(kind, words) if not any(a(w.encode()) for a in _ALIKE)
+}
+_HINTS = tuple(w.encode() for w in sorted(_WORDS) if not any(o in w for o in _WORDS - {w}))
+
+
+_secrets: dict[str, tuple[str, ...]] = {}  # every secret with the forms it is written in, the latest used last
+_guesses: dict[str, str] = {}  # what only looks like one, with the header that carried it
+# both replaced, never changed: other threads may be going through them
+_known: tuple[str, ...] = ()
+_known_hints: tuple[bytes, ...] = ()
 _added: list[Redact] = []
 _MAX_KNOWN = 200
+_MAX_GUESSES = 16
+_MAX_OF_ONE_HEADER = 3
+_SURE = 12
+_SHORTEST = 6
+_SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "api-key", "key", "digest"})
 _lock = threading.Lock()
 
 
@@ -75,14 +94,7 @@ def redact(text: str) -> str:
     given through `configure`, run after the built-in patterns; one that raises costs the whole
     text, so that nothing it should have removed is written.
     """
-    for secret in _known:
-        if secret in text:
-            text = text.replace(secret, "[redacted:api-key]")
-    for kind, words, pattern in _PATTERNS:
-        for word in words:
-            if word in text:
-                text = pattern.sub(_private if kind == "private-key" else _marks[kind], text)
-                break
+    text = secrets_out(text)
     for function in _added:
         try:
             result = function(text)
@@ -92,34 +104,110 @@ def redact(text: str) -> str:
     return text
 
 
+def secrets_out(text: str) -> str:
+    """`redact` without the caller's own functions: for ids and names, which must stay apart."""
+    for secret in _known:
+        if secret in text:
+            text = text.replace(secret, "[redacted:api-key]")
+    for kind, words, pattern in _PATTERNS:
+        for word in words:
+            if word in text:
+                text = pattern.sub(_private if kind == "private-key" else _marks[kind], text)
+                break
+    return text
+
+
+def suspicious(lines: bytes) -> bool:
+    """False when no field of these finished records can hold a secret: a few searches, and most are done with."""
+    for hint in _HINTS:
+        if hint in lines:
+            return True
+    return any(alike(lines) for alike in _ALIKE) or holds_known(lines)
+
+
+def holds_known(lines: bytes) -> bool:
+    """True when finished records hold a secret that is known."""
+    return any(hint in lines for hint in _known_hints)
+
+
+def wants_whole_texts() -> bool:
+    """True when a secret may have blanks in it: then no place inside a text is safe to cut it at."""
+    return bool(_added) or any(" " in secret or "\t" in secret for secret in _secrets)
+
+
+def has_own_functions() -> bool:
+    """True when the caller gave functions of their own."""
+    return bool(_added)
+
+
 def _private(match: re.Match[str]) -> str:
     """A private key's placeholder. Where it is written in several strings (a line each) those stay strings."""
     mark = _marks["private-key"]
     return _BASE64.sub(mark, match[0]) if _QUOTE.search(match[0]) else mark
 
 
-def scrub(data: bytes) -> bytes:
-    """Finished records without the secrets that are known: what no function before has looked at."""
-    for secret in _known:
-        if (found := secret.encode()) in data:
-            data = data.replace(found, b"[redacted:api-key]")
-    return data
-
-
 def remember(secret: str) -> None:
     """Removes this exact text wherever it turns up from now on (the client's own key, in this process).
 
-    Given as a header has it, with or without its scheme. The one not used for the longest goes beyond 200.
+    Given as a header has it, with or without its scheme. What is short must hold letters and digits:
+    a placeholder ("ollama", "none") is a word that texts may need. The one not used for the longest goes beyond 200.
     """
-    global _known
-    words = secret.split()
-    if not words or words[0].startswith("AWS4-"):  # a signature: another one each time, and no secret
-        return
-    secret = words[-1]
-    if len(secret) < 12 or not secret.isascii() or (secret in _known[:1]):
-        return
+    bare = _bare(secret)
+    if bare is not None:
+        _learn(bare)
+
+
+def guess(header: str, value: str) -> None:
+    """The same for a value that only looks like a secret: few of them, and few of one header (it may change each time)."""
     with _lock:
-        _known = (secret, *(s for s in _known if s != secret))[:_MAX_KNOWN]
+        if value in _guesses or value in _secrets:
+            return
+        _guesses[value] = header
+        of_it = [v for v, h in _guesses.items() if h == header]
+        for old in (of_it[:-_MAX_OF_ONE_HEADER], list(_guesses)[:-_MAX_GUESSES]):
+            for v in old:
+                _guesses.pop(v, None)
+        _renew()
+
+
+def _bare(value: str) -> str | None:
+    """The secret in a header's value; None when it is none, or one that texts may hold for other reasons."""
+    words = value.split()
+    if not words or words[0].startswith("AWS4-"):  # a signature: another one each time, and no secret
+        return None
+    if len(words) > 1 and words[0].lower() in _SCHEMES:
+        value = value.strip()[len(words[0]) :]
+    elif len(words) == 2 and len(words[1]) >= _SURE:
+        value = words[1]
+    secret = value.strip()
+    mixed = any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
+    return secret if len(secret) >= _SURE or (len(secret) >= _SHORTEST and mixed) else None
+
+
+def _learn(secret: str) -> None:
+    with _lock:
+        forms = _secrets.pop(secret, None)
+        _secrets[secret] = forms or _forms(secret)
+        if forms is None:
+            while len(_secrets) > _MAX_KNOWN:
+                del _secrets[next(iter(_secrets))]
+            _renew()
+
+
+def _renew() -> None:
+    """What to look for, the longest first: one secret may be the beginning of another."""
+    global _known, _known_hints
+    forms = {form for all_of_it in _secrets.values() for form in all_of_it} | set(_guesses)
+    _known = tuple(sorted(forms, key=len, reverse=True))
+    _known_hints = tuple(json.dumps(form)[1:-1].encode() for form in _known)
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """A secret as plain text, JSON text and JSON text in JSON text have it; most have one form."""
+    forms = {secret, secret.replace("/", "\\/")}
+    for _ in range(2):
+        forms |= {json.dumps(f, ensure_ascii=ascii_only)[1:-1] for f in forms for ascii_only in (True, False)}
+    return tuple(forms)
 
 
 def add(functions: list[Redact]) -> None:
@@ -129,6 +217,8 @@ def add(functions: list[Redact]) -> None:
 
 def forget() -> None:
     """Back to the built-in patterns (tests)."""
-    global _known
-    _known = ()
+    with _lock:
+        _secrets.clear()
+        _guesses.clear()
+        _renew()
     _added.clear()

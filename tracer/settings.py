@@ -66,7 +66,8 @@ def effective(
         UsageError: A file is no TOML, a key is unknown or a value does not fit; names the place and the cure.
     """
     env = os.environ if env is None else env
-    project = project_file(cwd or Path.cwd())
+    folder = cwd or _cwd()
+    project = project_file(folder) if folder else None
     tables = [("project", project, _table(project)), ("user", user_file(env), _table(user_file(env)))]
     return {s.name: _value(s, flags or {}, env, tables) for s in SETTINGS}
 
@@ -101,6 +102,13 @@ def project_file(cwd: Path) -> Path | None:
         if (folder / ".git").exists():
             return None
     return None
+
+
+def _cwd() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it was deleted under us: then there is no project either
+        return None
 
 
 def _mentions(file: Path) -> bool:

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .clock import monotonic
-from .redaction import redact
+from .redaction import redact, wants_whole_texts
 
 FLUSH_SECONDS = 0.25
 FLUSH_CHARACTERS = 64 << 10
+HELD_CHARACTERS = 1 << 20
+TOO_LONG = ": [redacted:too-long]\n\n"  # a comment, which no reader of events takes for one
 
 Part = tuple[int, str]
 Event = tuple[str, Any]
@@ -71,6 +73,7 @@ class StreamLog:
         self._patience = FLUSH_SECONDS
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._all: list[str] = []
+        self._dropping = False
 
     def feed(self, data: bytes) -> None:
         """One chunk as it came from the wire, decoded from its content-encoding."""
@@ -79,6 +82,8 @@ class StreamLog:
             return
         now = monotonic()
         self._all.append(text)
+        if self._dropping:
+            return
         self._pending.append((int((now - self._started) * 1e6), text))
         self._pending_size += len(text)
         if now - self._flushed >= self._patience or self._pending_size >= self._wanted:
@@ -93,6 +98,9 @@ class StreamLog:
         count = len(self._pending) if final else _safe_count(self._pending)
         self._flushed = now
         if not count:
+            if self._pending_size > HELD_CHARACTERS and wants_whole_texts():
+                self._drop()
+                return
             # held back; look again when there is much more
             self._wanted, self._patience = 2 * self._pending_size, 2 * self._patience
             return
@@ -100,6 +108,12 @@ class StreamLog:
         self._pending_size = sum(len(t) for _, t in self._pending)
         self._wanted, self._patience = self._pending_size + FLUSH_CHARACTERS, FLUSH_SECONDS
         self._write(*clean_parts(parts))
+
+    def _drop(self) -> None:
+        """Gives up the rest of the chunks: a text that must be seen whole is too long to be held. The answer has it."""
+        offset = self._pending[-1][0]
+        self._pending, self._pending_size, self._dropping = [], 0, True
+        self._write([(offset, TOO_LONG)], True)
 
 
 def clean_parts(parts: list[Part]) -> tuple[list[Part], bool]:
@@ -114,7 +128,7 @@ def _across(joined: str) -> list[str]:
     """The streamed texts of these events, each put together from its deltas."""
     indexes = _INDEXES.findall(joined)
     escaped = "\\u00" in joined or "\\/" in joined
-    if not escaped and len(set(indexes)) < 2 and len(indexes) <= joined.count("data:"):
+    if not escaped and not wants_whole_texts() and len(set(indexes)) < 2 and len(indexes) <= joined.count("data:"):
         return ["".join(_DELTAS.findall(joined))]  # one text: no need to read the events
     return list(_series(e for _, e in _events(joined)).values())
 
@@ -154,7 +168,10 @@ def _safe_count(parts: list[Part]) -> int:
         places.append((end, {p: (len(t), over.get(p, 0)) for p, t in texts.items()}))
     for _, value in _events("".join(t for _, t in parts[done:])):
         _grow(texts, over, value)
+    whole = wants_whole_texts()
     for end, lengths in reversed(places):
+        if whole and any(length != start for length, start in lengths.values()):
+            continue
         if all(_closed(texts[p], length, start) for p, (length, start) in lengths.items()):
             return end
     return 0

@@ -7,27 +7,24 @@ where only one in the process fits.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import json
-import os
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from . import records, spans, tape
-from .canonical import digest
-from .clock import now
-from .live import PendingCall, Where, call_key, where
+from . import given, tape
+from .calls import Inside, RunningCall, end, start_call
+from .live import PendingCall, Where, call_key
 from .model import SideEffect
+from .outlasting import conclude, generating, generating_async
 from .process import here, quietly, recorder
-from .quiet import words
+from .quiet import trouble
 from .recorder import Recorder
-from .redaction import redact
 
-P = ParamSpec("P")
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
+Bind = Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any]]
+Begin = Callable[[tuple[Any, ...], dict[str, Any]], RunningCall | None]
 
 
 @overload
@@ -45,29 +42,40 @@ def tool(
     side_effect: SideEffect | None = None,
     loop_key: Callable[..., str] | str | None = None,
 ) -> Any:
-    """Records the calls of a tool function; sync or async, with or without arguments to the decorator.
+    """Records the calls of a tool; sync or async, with or without arguments to the decorator.
+
+    A call whose tool gives back a coroutine, a future or a generator ends when that ends.
 
     Args:
-        function: The tool. It is called as always; what it returns or raises is passed on as it is.
+        function: The tool: a function, a method (also a class or static method), a partial, any callable. It is
+            called as always; what it returns or raises is passed on as it is.
         name: The tool's name for the model; the function's name otherwise.
         side_effect: ``read``, ``mutate``, ``poll`` or ``bookkeeping``, for the cycle detector and replay.
         loop_key: What tells two calls apart for the cycle detector: a text, or a function of the arguments.
     """
+    if isinstance(function, str):  # @tool("search")
+        function, name = None, name or function
 
-    def decorate(target: F) -> F:
-        title = name or target.__name__
+    def decorate(target: Any, *, of_class: bool = False) -> Any:
+        if isinstance(target, (classmethod, staticmethod)):
+            return type(target)(decorate(target.__func__, of_class=isinstance(target, classmethod)))
+        if not callable(target):
+            return target
+        title = given.text(name) or _name(target)
         signature = _signature(target)
 
         def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
-            return title, _arguments(signature, args, kwargs)
+            return title, _arguments(signature, args, kwargs, of_class=of_class)
 
-        return _wrapped(target, bind, side_effect, loop_key)
+        return _wrapped(target, title, bind, side_effect, loop_key)
 
     return decorate(function) if function is not None else decorate
 
 
 def tools(dispatcher: F) -> F:
     """Records the calls of a dispatcher ``(name, arguments)``, sync or async. Returns the wrapped dispatcher."""
+    if not callable(dispatcher):
+        return dispatcher
     signature = _signature(dispatcher)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
@@ -78,123 +86,95 @@ def tools(dispatcher: F) -> F:
         )
         return (str(values[0]), values[1] if len(values) > 1 else {}) if values else ("", {})
 
-    return _wrapped(dispatcher, bind, None, None)
+    return _wrapped(dispatcher, _name(dispatcher), bind, None, None)  # type: ignore[no-any-return]
 
 
 def _wrapped(
-    target: F,
-    bind: Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any]],
+    target: Callable[..., Any],
+    title: str,
+    bind: Bind,
     side_effect: SideEffect | None,
     loop_key: Callable[..., str] | str | None,
-) -> F:
+) -> Any:
+    """The target as it was, of the same kind (plain, coroutine, generator function), with its calls recorded."""
+
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunningCall | None:
+        return _start(bind, args, kwargs, side_effect, loop_key)
+
     if inspect.iscoroutinefunction(target):
+        kind = _coroutine_function(target, begin)
+    elif inspect.isgeneratorfunction(target):
+        kind = generating(_beginning(target, begin))
+    elif inspect.isasyncgenfunction(target):
+        kind = generating_async(_beginning(target, begin))
+    else:
+        kind = _function(target, begin)
+    return _like(kind, target, title)
 
-        @functools.wraps(target)
-        async def call_async(*args: Any, **kwargs: Any) -> Any:
-            running = _start(bind, args, kwargs, side_effect, loop_key)
-            token = where.set(running.inside) if running else None
-            try:
-                result = await target(*args, **kwargs)
-            except BaseException as error:
-                _end(running, None, error)
-                raise
-            finally:
-                if token is not None:
-                    where.reset(token)
-            _end(running, result, None)
-            return result
 
-        return call_async  # type: ignore[return-value]
-
-    @functools.wraps(target)
+def _function(target: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        running = _start(bind, args, kwargs, side_effect, loop_key)
-        token = where.set(running.inside) if running else None
+        running = begin(args, kwargs)
         try:
-            result = target(*args, **kwargs)
+            with Inside(running):
+                result = target(*args, **kwargs)
         except BaseException as error:
-            _end(running, None, error)
+            end(running, None, error)
             raise
-        finally:
-            if token is not None:
-                where.reset(token)
-        _end(running, result, None)
-        return result
+        return conclude(running, result)
 
-    return call  # type: ignore[return-value]
+    return call
 
 
-class RunningCall:
-    """A call whose tool is running."""
+def _coroutine_function(target: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        running = begin(args, kwargs)
+        try:
+            with Inside(running):
+                result = await target(*args, **kwargs)
+        except BaseException as error:
+            end(running, None, error)
+            raise
+        return conclude(running, result)
 
-    def __init__(self, active: Recorder, call: PendingCall, span: spans.ToolSpan) -> None:
-        self.active = active
-        self.call = call
-        self.span = span
-        self.inside = Where(call.run, call)
-
-
-def start_call(
-    active: Recorder,
-    call: PendingCall,
-    *,
-    arguments_raw: str | None = None,
-    side_effect: str | None = None,
-    loop_key: str | None = None,
-) -> RunningCall:
-    """Writes that a call's tool begins now."""
-    call.measured = True
-    turn = call.run.last
-    span = spans.ToolSpan(turn.span if turn is not None else None, call.name, call.id)
-    record = records.call_start(call, now(), side_effect=side_effect, loop_key=loop_key)
-    if arguments_raw is not None and active.content:
-        record["arguments_raw"] = redact(arguments_raw)
-    active.journal.write([record])
-    return RunningCall(active, call, span)
+    return call
 
 
-def end_call(running: RunningCall, result: Any, error: BaseException | None, *, is_error: bool | None = None) -> None:
-    """Writes what a call's tool returned or raised."""
-    if running.call.run.pid != os.getpid():
-        return  # a forked child comes back from its parent's tool as well
-    at = now()
-    failed = error is not None if is_error is None else is_error
-    value = f"{type(error).__name__}: {words(error)}" if error is not None else _result(result)
-    text = redact(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    record: tape.Record = {
-        "kind": "call_end",
-        "run": running.call.run.id,
-        "turn": running.call.turn,
-        "call": running.call.id,
-        "at": at,
-        "is_error": failed,
-        "error_class": error_class(error) if error is not None else None,
-        "state": "cancelled" if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)) else "done",
-        "digest": digest(text),
-        "length": len(text),
-    }
-    if running.active.content:
-        record["result"] = text if isinstance(value, str) else json.loads(text)
-    running.active.journal.write([record])
-    running.span.end(type(error).__name__ if error is not None else None, text[:500] if failed else None)
+def _beginning(target: Callable[..., Any], begin: Begin) -> Callable[..., tuple[RunningCall | None, Any]]:
+    def call(*args: Any, **kwargs: Any) -> tuple[RunningCall | None, Any]:
+        running = begin(args, kwargs)
+        try:
+            return running, target(*args, **kwargs)
+        except BaseException as error:  # these are not its arguments
+            end(running, None, error)
+            raise
+
+    return call
 
 
-def error_class(error: BaseException) -> str | None:
-    """transient, permanent, denied or cancelled, judged by the exception's kind; None when it does not say."""
-    if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
-        return "cancelled"
-    if isinstance(error, (TimeoutError, ConnectionError, InterruptedError)):
-        return "transient"
-    if isinstance(error, PermissionError):
-        return "denied"
-    if isinstance(error, (ValueError, TypeError, LookupError, AttributeError, FileNotFoundError, NotImplementedError)):
-        return "permanent"
-    return None
+def _like(wrapper: Callable[..., Any], target: Any, title: str) -> Callable[..., Any]:
+    """Name, documentation and signature as the target has them; the tool's name where it has none."""
+    wrapper.__name__ = wrapper.__qualname__ = title
+    try:
+        return functools.wraps(target)(wrapper)
+    except Exception:  # an object with attributes of its own mind
+        return wrapper
+
+
+def _name(target: Any) -> str:
+    """A function's name; of a partial that of what it calls, of an object that of its class."""
+    while isinstance(target, functools.partial):
+        target = target.func
+    try:
+        found = target.__name__
+    except Exception:
+        found = None
+    return found if isinstance(found, str) else type(target).__name__
 
 
 @quietly
 def _start(
-    bind: Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any]],
+    bind: Bind,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     side_effect: str | None,
@@ -210,14 +190,20 @@ def _start(
         call = _claim(active, place, name, arguments)
     if call is None:
         return None
-    key = loop_key(**arguments) if callable(loop_key) and isinstance(arguments, dict) else loop_key
     raw = json.dumps(arguments, ensure_ascii=False) if call.invented else None
-    return start_call(
-        active, call, arguments_raw=raw, side_effect=side_effect, loop_key=key if isinstance(key, str) else None
-    )
+    key = _loop_key(loop_key, arguments)
+    return start_call(active, call, arguments_raw=raw, side_effect=given.text(side_effect), loop_key=key)
 
 
-_end = quietly(lambda running, result, error: end_call(running, result, error) if running is not None else None)
+def _loop_key(loop_key: Callable[..., str] | str | None, arguments: Any) -> str | None:
+    """The caller's key for these arguments; none where its function does not work."""
+    if not callable(loop_key):
+        return given.text(loop_key)
+    try:
+        return given.text(loop_key(**arguments))
+    except Exception as error:  # the call is recorded all the same
+        trouble("a tool's loop_key", error)
+        return None
 
 
 def _claim(active: Recorder, place: Where | None, name: str, arguments: Any) -> PendingCall | None:
@@ -245,21 +231,22 @@ def _claim(active: Recorder, place: Where | None, name: str, arguments: Any) -> 
     )
 
 
-def _result(value: Any) -> Any:
-    """A tool's return value as JSON can hold it; the text of it where a model would be given text."""
-    return value if isinstance(value, str) else tape.plain(value)
-
-
 def _signature(target: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(target)
-    except (TypeError, ValueError):
+    except Exception:  # a builtin has none; a foreign object may raise what it likes
         return None
 
 
 def _arguments(
-    signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any], *, defaults: bool = False
+    signature: inspect.Signature | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    defaults: bool = False,
+    of_class: bool = False,
 ) -> dict[str, Any]:
+    """The arguments by name, as the model gave them: without the object or class that the method is called on."""
     if signature is None:
         return {**{f"argument_{i}": v for i, v in enumerate(args, 1)}, **kwargs}
     try:
@@ -272,5 +259,7 @@ def _arguments(
     for parameter in signature.parameters.values():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             values.update(values.pop(parameter.name, {}))
-    values.pop("self", None)
+    first = next(iter(signature.parameters), "")
+    if of_class or first in ("self", "cls"):
+        values.pop(first, None)
     return values

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .clock import monotonic
 from .exchange import Exchange, begin
 from .process import quietly
 
@@ -20,6 +21,11 @@ SEEN = "looptape"
 """Marks a request that an outer transport of ours already records."""
 RECORDED = "x-looptape-recorded"
 """Tells our own loopback proxy, and nobody else, that this request is recorded here."""
+
+REST_SECONDS = 0.1
+REST_BYTES = 64 << 10
+
+Waits = dict[str, Any]
 
 
 def send(inner: Callable[[Any], Any], request: Any) -> Any:
@@ -34,14 +40,8 @@ def send(inner: Callable[[Any], Any], request: Any) -> Any:
         exchange.broken(error, cancelled=not isinstance(error, Exception))
         raise
     exchange.responded(response.status_code, response.headers)
-    if _loaded(response, exchange):
-        return response
-    if response.status_code >= 300:
-        # on a streaming call the SDK never reads the body of an answer that it retries
-        parts, cut = _read(response.stream, exchange)
-        _replay(response, parts, cut)
-    else:
-        _watch(response, exchange)
+    if not _loaded(response, exchange):
+        _watch(response, exchange, _waits(request, response))
     return response
 
 
@@ -57,13 +57,8 @@ async def send_async(inner: Callable[[Any], Any], request: Any) -> Any:
         exchange.broken(error, cancelled=isinstance(error, asyncio.CancelledError))
         raise
     exchange.responded(response.status_code, response.headers)
-    if _loaded(response, exchange):
-        return response
-    if response.status_code >= 300:
-        parts, cut = await _read_async(response.stream, exchange)
-        _replay(response, parts, cut, is_async=True)
-    else:
-        _watch(response, exchange, is_async=True)
+    if not _loaded(response, exchange):
+        _watch(response, exchange, _waits(request, response), is_async=True)
     return response
 
 
@@ -89,7 +84,7 @@ class RecordingTransport:
         self.inner.close()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+        return _of_inner(self, name)
 
 
 class AsyncRecordingTransport:
@@ -114,7 +109,14 @@ class AsyncRecordingTransport:
         await self.inner.aclose()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+        return _of_inner(self, name)
+
+
+def _of_inner(transport: Any, name: str) -> Any:
+    """What the transport behind has. A copy that is being made has none yet, and Python's own names are its class's."""
+    if name == "inner" or (name.startswith("__") and name.endswith("__")):
+        raise AttributeError(name)
+    return getattr(transport.inner, name)
 
 
 @quietly
@@ -162,57 +164,52 @@ def _loaded(response: Any, exchange: Exchange) -> bool:
     return True
 
 
-def _read(stream: Any, exchange: Exchange) -> tuple[list[bytes], Exception | None]:
-    """The parts of a body, and what cut it off."""
-    parts, cut = [], None
-    try:
-        for part in stream:
-            parts.append(part)
-    except Exception as error:
-        cut = error
-    stream.close()
-    _told(exchange, parts, cut)
-    return parts, cut
+def _waits(request: Any, response: Any) -> Waits | None:
+    """The time-outs that the connection looks at before it reads, where a refused body may be read at its close.
 
-
-async def _read_async(stream: Any, exchange: Exchange) -> tuple[list[bytes], Exception | None]:
-    parts, cut = [], None
-    try:
-        async for part in stream:
-            parts.append(part)
-    except asyncio.CancelledError as error:
-        exchange.broken(error, cancelled=True)
-        raise
-    except Exception as error:
-        cut = error
-    await stream.aclose()
-    _told(exchange, parts, cut)
-    return parts, cut
-
-
-def _told(exchange: Exchange, parts: list[bytes], cut: Exception | None) -> None:
-    exchange.chunk(b"".join(parts))
-    if cut is None:
-        exchange.finished()
-    else:
-        exchange.broken(cut)
+    On a streaming call the SDK never reads the body of an answer that it retries. It has mostly come with the
+    head, but waiting for one that has not would be felt: so only where the wait can be made short.
+    """
+    waits = request.extensions.get("timeout")
+    known = response.status_code >= 300 and "network_stream" in response.extensions
+    return waits if known and isinstance(waits, dict) else None
 
 
 @quietly
-def _watch(response: Any, exchange: Exchange, *, is_async: bool = False) -> None:
+def _watch(response: Any, exchange: Exchange, waits: Waits | None, *, is_async: bool = False) -> None:
     """Lets the exchange see the body as the client reads it."""
     library = _library(response)
     make = _async_stream(library) if is_async else _sync_stream(library)
-    response.stream = make(response.stream, exchange)
+    response.stream = make(response.stream, exchange, waits)
 
 
-def _replay(response: Any, parts: list[bytes], cut: Exception | None, *, is_async: bool = False) -> None:
-    """Gives a body that was read back to the client: the same parts, and where it was cut the same error."""
-    library = _library(response)
-    if cut is None:
-        response.stream = library.ByteStream(b"".join(parts))
-    else:
-        response.stream = (_async_cut if is_async else _cut)(library)(parts, cut)
+class _Rest:
+    """Decides how much of a refused body, which nobody will read any more, is looked at."""
+
+    def __init__(self, exchange: Exchange, waits: Waits) -> None:
+        self._exchange = exchange
+        self._waits = waits
+        self._size = 0
+        self._until = monotonic() + REST_SECONDS
+
+    @contextmanager
+    def brief(self) -> Iterator[None]:
+        """Reads inside wait only shortly for the network; trouble there is nobody's."""
+        before = dict(self._waits)
+        self._waits["read"] = REST_SECONDS / 2
+        try:
+            yield
+        except Exception:  # it did not come in time, or not at all: the attempt keeps its status
+            pass
+        finally:
+            self._waits.clear()
+            self._waits.update(before)
+
+    def enough(self, data: bytes) -> bool:
+        """Takes a part; True when no more is wanted."""
+        self._size += len(data)
+        self._exchange.chunk(data)
+        return self._size > REST_BYTES or monotonic() > self._until
 
 
 def _library(message: Any) -> Any:
@@ -276,16 +273,31 @@ def _sync_stream(library: Any) -> Any:
     class RecordedStream(library.SyncByteStream):  # type: ignore[misc]
         """A response body that is read once and told to an exchange."""
 
-        def __init__(self, inner: Any, exchange: Exchange) -> None:
+        def __init__(self, inner: Any, exchange: Exchange, waits: Waits | None) -> None:
             self._inner = inner
             self._exchange = exchange
+            self._waits = waits
 
         def __iter__(self) -> Iterator[bytes]:
+            self._waits = None
             return _Chunks(iter(self._inner), self._exchange)
 
         def close(self) -> None:
-            self._exchange.abandoned()
-            self._inner.close()
+            try:
+                if self._waits is not None:
+                    self._rest(_Rest(self._exchange, self._waits))
+                self._exchange.abandoned()
+            finally:
+                self._inner.close()
+
+        def _rest(self, rest: _Rest) -> None:
+            self._waits = None
+            with rest.brief():
+                for data in self._inner:
+                    if rest.enough(data):
+                        break
+                else:
+                    self._exchange.finished()
 
         def __del__(self) -> None:
             self._exchange.abandoned()
@@ -298,51 +310,33 @@ def _async_stream(library: Any) -> Any:
     class RecordedAsyncStream(library.AsyncByteStream):  # type: ignore[misc]
         """A response body that is read once and told to an exchange."""
 
-        def __init__(self, inner: Any, exchange: Exchange) -> None:
+        def __init__(self, inner: Any, exchange: Exchange, waits: Waits | None) -> None:
             self._inner = inner
             self._exchange = exchange
+            self._waits = waits
 
         def __aiter__(self) -> AsyncIterator[bytes]:
+            self._waits = None
             return _AsyncChunks(aiter(self._inner), self._exchange)
 
         async def aclose(self) -> None:
-            self._exchange.abandoned()
-            await self._inner.aclose()
+            try:
+                if self._waits is not None:
+                    await self._rest(_Rest(self._exchange, self._waits))
+                self._exchange.abandoned()
+            finally:
+                await self._inner.aclose()
+
+        async def _rest(self, rest: _Rest) -> None:
+            self._waits = None
+            with rest.brief():
+                async for data in self._inner:
+                    if rest.enough(data):
+                        break
+                else:
+                    self._exchange.finished()
 
         def __del__(self) -> None:
             self._exchange.abandoned()
 
     return RecordedAsyncStream
-
-
-@functools.cache
-def _cut(library: Any) -> Any:
-    class CutStream(library.SyncByteStream):  # type: ignore[misc]
-        """Parts, then the error that ended them."""
-
-        def __init__(self, parts: list[bytes], error: Exception) -> None:
-            self._parts = parts
-            self._error = error
-
-        def __iter__(self) -> Iterator[bytes]:
-            yield from self._parts
-            raise self._error
-
-    return CutStream
-
-
-@functools.cache
-def _async_cut(library: Any) -> Any:
-    class AsyncCutStream(library.AsyncByteStream):  # type: ignore[misc]
-        """Parts, then the error that ended them."""
-
-        def __init__(self, parts: list[bytes], error: Exception) -> None:
-            self._parts = parts
-            self._error = error
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            for part in self._parts:
-                yield part
-            raise self._error
-
-    return AsyncCutStream

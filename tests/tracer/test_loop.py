@@ -133,3 +133,12 @@ def test_a_deliberate_stop_halts_the_run(home):
         ("halted", "LooptapeStop: enough"),
         ("halted", "KeyboardInterrupt"),
     ]
+
+
+def test_turns_of_several_agents_say_whose_they_are(home):
+    with looptape.run("team", agent="lead") as run:
+        for agent in ("planner", None):
+            with run.turn(agent=agent) as turn:
+                turn.request(f"asked by {agent}")
+                turn.response("ok")
+    assert [t.agent for t in home.run().turns] == ["planner", "lead"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import looptape
-from looptape.tracer import redaction
+from looptape.tracer import redaction, tape
 from looptape.tracer.redaction import redact
 
 LETTERS = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
@@ -85,6 +85,11 @@ def test_every_kind_is_taken_out_of_plain_and_of_json_text(kind, fake):
     assert json.loads(written)["n"] == 1
     nested = json.dumps({"arguments": json.dumps({"a": f"x\n{fake}", "b": 2})})
     assert json.dumps(json.dumps(secret)[1:-1])[1:-1] not in redact(nested)
+
+
+@pytest.mark.parametrize(("kind", "fake"), CASES, ids=[f"{k} {i}" for i, (k, _) in enumerate(CASES)])
+def test_every_kind_makes_a_finished_record_be_looked_at(kind, fake):
+    assert redaction.suspicious(tape.line({"kind": "run_start", "name": fake}))
 
 
 @pytest.mark.parametrize("text", INNOCENT)

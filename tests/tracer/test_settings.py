@@ -85,3 +85,14 @@ def test_what_a_file_says_reaches_children_and_what_the_environment_says_stays(
 def test_the_user_file_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     assert user_file({"XDG_CONFIG_HOME": str(tmp_path)}) == tmp_path / "looptape" / "config.toml"
+
+
+def test_where_the_working_directory_was_deleted_there_is_no_project_file(
+    tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    (tmp_path / "user" / "config.toml").write_text("limit = 1\n")
+    assert effective(env=env)["limit"].value == 1
+    assert effective(env=env)["recording"].value == "on"

@@ -217,3 +217,43 @@ def test_parts_without_secrets_are_the_same_objects():
     parts = [(0, anthropic_event(0, "hello")), (5, anthropic_event(0, " there"))]
     assert clean_parts(parts)[0] is parts
     assert redact(parts[0][1]) is parts[0][1]
+
+
+CARD = "4111 1111 1111 1111"
+
+
+def stop_event(index: int) -> str:
+    return f'event: content_block_stop\ndata: {{"type":"content_block_stop","index":{index}}}\n\n'
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("own", ["function", "key"])
+def test_a_secret_with_blanks_is_in_nothing_that_was_written_however_slowly_it_came(monkeypatch, dialect, own):
+    if own == "function":
+        redaction.add([lambda text: text.replace(CARD, "[card]")])
+    else:
+        redaction.remember(CARD)
+    pieces = ["Hello ", "pay ", "4111", " 1111", " 1111", " 1111", " ok"]
+    events = [DIALECTS[dialect](0, piece) for piece in pieces]
+    records = recorded(events, monkeypatch, lambda n: n * 0.5)
+    mark = "[card]" if own == "function" else "[redacted:api-key]"
+    assert texts_of(joined(records)) == {next(iter(texts_of(joined(records)))): f"Hello pay {mark} ok"}
+
+
+def test_with_own_functions_a_block_is_written_when_it_ends_and_not_only_at_the_streams_end(monkeypatch):
+    redaction.add([lambda text: text.replace(CARD, "[card]")])
+    blocks = [[anthropic_event(n, f"word {m} ") for m in range(5)] + [stop_event(n)] for n in range(4)]
+    records = recorded([e for block in blocks for e in block], monkeypatch, lambda n: n * 0.5)
+    assert len(records) > 1
+    assert not any(altered for _, altered in records)
+
+
+def test_a_block_too_long_to_be_held_leaves_a_word_in_place_of_its_chunks(monkeypatch):
+    redaction.add([lambda text: text.replace(CARD, "[card]")])
+    monkeypatch.setattr(streams, "HELD_CHARACTERS", 10_000)
+    events = [anthropic_event(0, f"some more text of {n} ") for n in range(400)]
+    events += [anthropic_event(0, piece) for piece in ("4111", " 1111", " 1111", " 1111")]
+    records = recorded([*events, stop_event(0)], monkeypatch, lambda n: n * 0.5)
+    assert [t for parts, _ in records for _, t in parts] == [streams.TOO_LONG]
+    assert [altered for _, altered in records] == [True]
+    assert sse_events(joined(records)) == []

@@ -1,18 +1,20 @@
 """Foreign recordings into tape records, and from there into the store: one transaction a file.
 
 An importer is a module with FORMAT, TITLE, `recognise(head)` and `records(source, notes, context)`,
-and an entry in IMPORTERS. It yields what a live recording would have written and notes what it cannot know.
+and an entry in IMPORTERS, or in another distribution an entry point (plugins.py). It yields what a live recording would have written and notes what it cannot know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from .. import tape as tapes
 from ..errors import LooptapeError, UsageError
-from . import otlp, tape
+from . import otlp, plugins, tape
 from .calls.grouping import together
 from .claude import claude_bodies, claude_code
 from .codex import codex
@@ -21,6 +23,7 @@ from .files import sources
 from .inspect import inspect_ai
 from .platforms import langfuse, langsmith
 from .report import FileReport, Notes
+from .summary import Summary
 from .trajectories import atif, gemini_cli, mini_swe_agent, opencode, openhands, swe_agent, tau_bench, who_and_when
 from .wire import raw_messages, vcr
 
@@ -41,8 +44,8 @@ class Importer(Protocol):
 class Store(Protocol):
     """What an import needs of the store."""
 
-    def ingest(self, records: Iterable[tapes.Record]) -> Any:
-        """Takes all records or none."""
+    def ingest(self, records: Iterable[tapes.Record], *, accept: Callable[[Any], None]) -> Any:
+        """Takes all records or none; ``accept`` sees its report first and may raise."""
 
     def sql(self, query: str) -> Any:
         """Columns, types and rows of a query over the documented views."""
@@ -82,11 +85,14 @@ def recognise(head: bytes, path: str | Path) -> Importer:
     for importer in IMPORTERS:
         if importer.recognise(head):
             return importer
+    foreign = plugins.recognised(head)
+    if foreign is not None:
+        return foreign
     known = ", ".join(f"{i.FORMAT} ({i.TITLE})" for i in IMPORTERS)
     raise LooptapeError(
         "unknown-format",
         f"{path}: line 1: no format that looptape knows",
-        f"Known: {known}; --format NAME reads it as one",
+        "; ".join([f"Known: {known}", "--format NAME reads it as one", *plugins.troubles()]),
     )
 
 
@@ -99,9 +105,11 @@ def by_format(name: str) -> Importer:
     for importer in IMPORTERS:
         if name == importer.FORMAT:
             return importer
-    raise UsageError(
-        "unknown-format", f"no format is called {name}", f"Known: {', '.join(i.FORMAT for i in IMPORTERS)}"
-    )
+    foreign = plugins.named(name)
+    if foreign is not None:
+        return foreign
+    what = "; ".join([f"no format is called {name}", *plugins.troubles()])
+    raise UsageError("unknown-format", what, f"Known: {', '.join([*(i.FORMAT for i in IMPORTERS), *plugins.names()])}")
 
 
 def import_path(store: Store, path: str | Path, *, format: str | None = None, strict: bool = False) -> list[FileReport]:
@@ -131,7 +139,9 @@ def import_path(store: Store, path: str | Path, *, format: str | None = None, st
             if not whole_folder:
                 raise
             if error.slug == "unknown-format":  # folders hold other things too; that is no failure
-                reports.append(FileReport(source.label, None, warnings=("passed over: no format that looptape knows",)))
+                failed = () if any(r.format is None for r in reports) else plugins.troubles()
+                over = ("passed over: no format that looptape knows", *failed)
+                reports.append(FileReport(source.label, None, warnings=over))
             else:
                 reports.append(FileReport(source.label, None, error=error.what, cure=error.cure))
     return reports
@@ -152,15 +162,50 @@ def _import_one(store: Store, source: Source, chosen: Importer | None, context: 
         if not head:
             return FileReport(source.label, "empty", warnings=("the file is empty (0 bytes)",))
         importer = chosen or recognise(head, source.label)
-        notes = Notes()
-        kept = store.ingest(_checked(importer.records(source, notes, context), source, notes, strict=strict))
-        for position, reason in kept.bad[:20]:
-            notes.warn(f"record {position} could not be stored: {reason}")
+        notes, summary = Notes(), Summary()
+        records = summary.follow(importer.records(source, notes, context))
+        numbered = _Numbered(_checked(records, source, notes, strict=strict), notes)
+        kept = store.ingest(numbered, accept=lambda told: _bad(told.bad, numbered, source, notes, strict=strict))
+        if isinstance(importer, plugins.Plugin):  # one that failed may have been asked before it
+            for trouble in plugins.troubles():
+                notes.warn(trouble)
+        for run, turn in kept.differs.items():
+            notes.warn(f"run {run} is here already and differs at turn {turn}: kept what was there")
     except OSError as error:
         raise LooptapeError(
             "unreadable-file", f"{source.label}: {error.strerror or error}", "Check that it can be read"
         ) from None
-    return notes.report(source.label, importer.FORMAT)
+    return replace(notes.report(source.label, importer.FORMAT), **summary.facts())
+
+
+class _Numbered:
+    """Records, and of each the line of the file that was being read when it came."""
+
+    def __init__(self, records: Iterator[tapes.Record], notes: Notes) -> None:
+        self._records = records
+        self._notes = notes
+        self.lines = array("Q")
+
+    def __iter__(self) -> Iterator[tapes.Record]:
+        for record in self._records:
+            self.lines.append(self._notes.line)
+            yield record
+
+
+def _bad(bad: list[tuple[int, str]], numbered: _Numbered, source: Source, notes: Notes, *, strict: bool) -> None:
+    """Notes what the store could not take; raises when that refuses the file."""
+    for position, reason in bad:
+        line = numbered.lines[position - 1]
+        if line:
+            notes.skip(line, reason)
+        else:
+            notes.warn(f"something of this file could not be stored: {reason}")
+    if strict and bad:
+        line, reason = numbered.lines[bad[0][0] - 1], bad[0][1]
+        where = f"line {line}: " if line else ""
+        raise LooptapeError(
+            "skipped-lines", f"{source.label}: {where}{reason}", "Without --strict the others are imported"
+        )
 
 
 def _checked(records: Iterator[tapes.Record], source: Source, notes: Notes, *, strict: bool) -> Iterator[tapes.Record]:

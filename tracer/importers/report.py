@@ -24,6 +24,11 @@ class FileReport:
         unknown: Record and block kinds that the importer does not know, with their counts.
         warnings: What a reader of the figures must know.
         counts: More about the content by name (``lines``, ``prompts``, ``tool_errors``, ...).
+        tools, models: Calls by tool, most used first; turns by model. Like the three that follow, of the runs and
+            sub-agents together, without the turns that a fork inherited.
+        tokens: Sums by bucket, disjoint; None where no turn tells.
+        secrets: Placeholders of removed secrets by type, a text that comes again counted once.
+        missing: What a replay of these runs will lack.
         error, cure: Why nothing of the file was imported and what to do; None when it was.
     """
 
@@ -36,6 +41,11 @@ class FileReport:
     unknown: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    tools: Mapping[str, int] = field(default_factory=dict)
+    models: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, int | None] = field(default_factory=dict)
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
     error: str | None = None
     cure: str | None = None
 
@@ -51,6 +61,11 @@ class FileReport:
             "unknown": dict(self.unknown),
             "warnings": list(self.warnings),
             "counts": dict(self.counts),
+            "tools": dict(self.tools),
+            "models": dict(self.models),
+            "tokens": dict(self.tokens),
+            "secrets": dict(self.secrets),
+            "missing": list(self.missing),
         }
         if self.error is not None:
             found["error"] = self.error
@@ -65,6 +80,7 @@ class Notes:
         self.runs: dict[str, None] = {}
         self.turns = 0
         self.tool_calls = 0
+        self.line = 0  # the one being read, where the importer reads lines that are records
         self.skipped: list[dict[str, Any]] = []
         self.unknown: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()

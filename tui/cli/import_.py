@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 
 BAD_SHOWN = 5
+TOLD_SINGLY = 5
+TOOLS_SHOWN = 5
 
 
 @click.command("import")
@@ -103,20 +108,40 @@ def _codex() -> list[Path]:
 def _print(reports: list[FileReport]) -> None:
     done = [r for r in reports if r.error is None and r.format is not None]
     for one in done:
-        turns = one.turns + one.counts.get("sub_agent_turns", 0)
-        calls = one.tool_calls + one.counts.get("sub_agent_calls", 0)
-        figures = f"{fmt.counted(len(one.runs), 'run')}, {fmt.counted(turns, 'turn')}, {fmt.counted(calls, 'call')}"
-        report.out(one.path, report.Styled(f"  {one.format}  ", "dim"), figures)
-        for skip in list(one.skipped)[:3]:
-            report.note(f"  line {skip.get('line')}: {skip.get('reason')}")
-        if len(one.skipped) > 3:
-            report.note(f"  … {len(one.skipped) - 3:,} more lines skipped: --json names them")
-        if one.unknown:
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in list(one.unknown.items())[:5])
-            more = f", … {len(one.unknown) - 5} more: --json" if len(one.unknown) > 5 else ""
-            report.note(f"  unknown kinds, kept out: {kinds}{more}")
-        for warning in one.warnings:
-            report.note(f"  ⚠ {warning}")
+        _print_file(one)
+        if len(done) <= TOLD_SINGLY:
+            for text in _content([one]):
+                report.note(f"  {text}")
+    _print_others(reports)
+    runs = {run for r in done for run in r.runs}
+    if len(done) > 1:
+        turns = sum(r.turns + r.counts.get("sub_agent_turns", 0) for r in done)
+        figures = (fmt.counted(len(done), "file"), fmt.counted(len(runs), "run"), fmt.counted(turns, "turn"))
+        report.note(", ".join(figures))
+    if len(done) > TOLD_SINGLY:
+        for text in _content(done):
+            report.note(f"  {text}")
+
+
+def _print_file(one: FileReport) -> None:
+    turns = one.turns + one.counts.get("sub_agent_turns", 0)
+    calls = one.tool_calls + one.counts.get("sub_agent_calls", 0)
+    figures = f"{fmt.counted(len(one.runs), 'run')}, {fmt.counted(turns, 'turn')}, {fmt.counted(calls, 'call')}"
+    report.out(one.path, report.Styled(f"  {one.format}  ", "dim"), figures)
+    for skip in list(one.skipped)[:3]:
+        report.note(f"  line {skip.get('line')}: {skip.get('reason')}")
+    if len(one.skipped) > 3:
+        report.note(f"  … {len(one.skipped) - 3:,} more lines skipped: --json names them")
+    if one.unknown:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in list(one.unknown.items())[:5])
+        more = f", … {len(one.unknown) - 5} more: --json" if len(one.unknown) > 5 else ""
+        report.note(f"  unknown kinds, kept out: {kinds}{more}")
+    for warning in one.warnings:
+        report.note(f"  ⚠ {warning}")
+
+
+def _print_others(reports: list[FileReport]) -> None:
+    """Files that did not come in."""
     bad = [r for r in reports if r.error is not None]
     for one in bad[:BAD_SHOWN]:
         report.error(LooptapeError("import", one.error or "", one.cure or ""))
@@ -126,6 +151,48 @@ def _print(reports: list[FileReport]) -> None:
     if strange:
         names = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
         report.note(f"{fmt.counted(len(strange), 'file')} of no known format passed over: {names}")
-    runs = {run for r in done for run in r.runs}
-    if len(done) > 1:
-        report.note(f"{fmt.counted(len(done), 'file')}, {fmt.counted(len(runs), 'run')}")
+        for warning in dict.fromkeys(w for r in reports if r.format is None for w in r.warnings[1:]):
+            report.note(f"⚠ {warning}")
+
+
+def _content(files: list[FileReport]) -> Iterator[str]:
+    """What is in these files, in one or two lines."""
+    tools, models, secrets = Counter[str](), Counter[str](), Counter[str]()
+    for one in files:
+        tools.update(one.tools)
+        models.update(one.models)
+        secrets.update(one.secrets)
+    told = [
+        _most("tools", [f"{name} {count:,}" for name, count in tools.most_common()]),
+        _most("models", [name for name, _ in models.most_common()]),
+        _tokens(files),
+        _most("secrets removed", [f"{kind} {count:,}" for kind, count in secrets.most_common()]),
+    ]
+    if any(told):
+        yield " · ".join(t for t in told if t)
+    lacks = [text for one in files for text in one.missing]
+    if len(files) > 1:  # shares of turns are those of one file
+        kinds = Counter(re.sub(r" of [\d,]+ of .*| \(.*", "", text) for text in lacks)
+        lacks = [f"{kind} ({fmt.counted(count, 'file')})" for kind, count in kinds.most_common()]
+    if lacks:
+        yield f"missing for a replay: {', '.join(lacks)}"
+
+
+def _most(head: str, names: list[str]) -> str:
+    more = f", … {len(names) - TOOLS_SHOWN} more" if len(names) > TOOLS_SHOWN else ""
+    return f"{head}: {', '.join(names[:TOOLS_SHOWN])}{more}" if names else ""
+
+
+def _tokens(files: list[FileReport]) -> str:
+    """``tokens: 12k in, 41k from cache, 1.2k out``; without what no file tells."""
+    parts = []
+    for head, names in (
+        ("in", ("input",)),
+        ("from cache", ("cache_read",)),
+        ("to cache", ("cache_write_5m", "cache_write_1h")),
+        ("out", ("output",)),
+    ):
+        known = [n for one in files for name in names if (n := one.tokens.get(name)) is not None]
+        if known and (head in ("in", "out") or sum(known)):
+            parts.append(f"{fmt.short_tokens(sum(known))} {head}")
+    return f"tokens: {', '.join(parts)}" if parts else ""

@@ -1,0 +1,152 @@
+"""The recording transport between an SDK and the network: it waits for nothing that the SDK does not wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import anthropic
+import pytest
+
+import looptape
+from looptape.tracer.transport import AsyncRecordingTransport, RecordingTransport
+from recorded import recording
+
+EVENTS = (
+    b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant",'
+    b'"model":"c","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
+    b'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}\n\n'
+    b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+)
+OVERLOADED = b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'
+ASK = {"model": "c", "max_tokens": 3, "messages": [{"role": "user", "content": "x"}]}
+WAITED = 3.0
+
+
+def head(status, *lines):
+    return "\r\n".join([f"HTTP/1.1 {status} x", *lines, "", ""]).encode()
+
+
+@contextmanager
+def server(*refusal):
+    """Answers every first request with these pieces (a number is a pause), every second one with a whole stream."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+    count = iter(range(1000))
+
+    def answer(connection):
+        with connection:
+            while not over.is_set():
+                asked = b""
+                while b"\r\n\r\n" not in asked:
+                    part = connection.recv(65536)
+                    if not part:
+                        return
+                    asked += part
+                if next(count) % 2 == 0:
+                    for piece in refusal:
+                        if isinstance(piece, bytes):
+                            connection.sendall(piece)
+                        else:
+                            over.wait(piece)
+                    return
+                length = f"content-length: {len(EVENTS)}"
+                connection.sendall(head(200, "content-type: text/event-stream", length) + EVENTS)
+
+    def accept():
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=quiet_answer, args=(connection,), daemon=True).start()
+
+    def quiet_answer(connection):
+        try:
+            answer(connection)
+        except OSError:
+            pass  # the client hung up
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        over.set()
+        listening.close()
+
+
+def stream(url, kind):
+    """One streaming call that is retried; the seconds it took."""
+    key, started = "sk-" + "ant-0123456789abcdef", time.monotonic()
+    if kind == "sync":
+        client = looptape.wrap(anthropic.Anthropic(api_key=key, base_url=url))
+        with client.messages.stream(**ASK) as events:
+            events.get_final_message()
+    else:
+
+        async def asynchronous():
+            client = looptape.wrap(anthropic.AsyncAnthropic(api_key=key, base_url=url))
+            async with client.messages.stream(**ASK) as events:
+                await events.get_final_message()
+
+        asyncio.run(asynchronous())
+    return time.monotonic() - started
+
+
+JSON = ("content-type: application/json", "retry-after-ms: 10")
+SLOW = {
+    "hangs": (head(529, *JSON, "content-length: 1000"), b"{", WAITED),
+    "never begins": (head(529, *JSON, "content-length: 1000"), WAITED),
+    "trickles": (head(529, *JSON, "content-length: 1000"), *[b"{", 0.03] * 100),
+    "is very long": (head(529, *JSON, "content-length: 90000000"), b" " * 900_000, WAITED),
+}
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("body", list(SLOW))
+def test_a_refusal_whose_body_does_not_come_is_retried_at_once_and_its_status_is_kept(tmp_path, body, kind):
+    with server(*SLOW[body]) as url, recording(tmp_path) as home:
+        assert stream(url, kind) < WAITED / 2
+        (turn,) = home.run().turns
+    assert [(a.status, a.error_type) for a in turn.attempts] == [(529, "http_529"), (200, None)]
+    assert turn.status == "ok"
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_refusal_that_came_whole_tells_what_it_was_although_the_sdk_never_reads_it(tmp_path, kind, apart):
+    whole = (head(529, *JSON, f"content-length: {len(OVERLOADED)}"), *([0.01] if apart else []), OVERLOADED)
+    with server(*whole) as url, recording(tmp_path) as home:
+        stream(url, kind)
+        (turn,) = home.run().turns
+    assert [(a.status, a.error_type) for a in turn.attempts] == [(529, "overloaded_error"), (200, None)]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_refusal_that_the_sdk_reads_itself_may_take_its_time(tmp_path, kind):
+    length = f"content-length: {len(OVERLOADED)}"
+    slow = (head(400, "content-type: application/json", length), OVERLOADED[:9], 0.4, OVERLOADED[9:])
+    with server(*slow) as url, recording(tmp_path) as home:
+        with pytest.raises(anthropic.BadRequestError, match="Overloaded"):
+            stream(url, kind)
+        (turn,) = home.run().turns
+    assert (turn.error_type, turn.error) == ("overloaded_error", "Overloaded")
+
+
+@pytest.mark.parametrize("kind", [RecordingTransport, AsyncRecordingTransport])
+def test_a_wrapped_transport_can_be_copied(kind):
+    class Inner:
+        flavour = "mild"
+
+    transport = kind(Inner())
+    assert copy.copy(transport).inner is transport.inner
+    deep = copy.deepcopy(transport)
+    assert isinstance(deep.inner, Inner)
+    assert deep.inner is not transport.inner
+    assert deep.flavour == "mild"
+    with pytest.raises(AttributeError):
+        _ = transport.bitter
