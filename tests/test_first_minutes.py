@@ -13,11 +13,11 @@ import pytest
 
 @pytest.mark.smoke
 def test_the_installed_command_plays_the_demo_and_shows_what_it_recorded(tmp_path: Path) -> None:
-    def looptape(*arguments: str) -> str:
+    def looptape(*arguments: str, home: str = "home/demo") -> str:
         command = [str(Path(sys.executable).parent / "looptape"), *arguments]
         done = subprocess.run(
             command,
-            env={**os.environ, "LOOPTAPE_HOME": str(tmp_path / "home")},
+            env={**os.environ, "LOOPTAPE_HOME": str(tmp_path / home)},
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -27,7 +27,9 @@ def test_the_installed_command_plays_the_demo_and_shows_what_it_recorded(tmp_pat
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "looptape show" in looptape("demo", "--no-tui")
+    told = looptape("demo", "--no-tui", home="home")
+    assert f"export LOOPTAPE_HOME={tmp_path / 'home' / 'demo'}" in told
+    assert "looptape show" in told
     runs = json.loads(looptape("runs", "--json"))["runs"]
     assert {"completed", "limit", "interrupted", "failed"} <= {run["status"] for run in runs}
     shown = json.loads(looptape("show", "revenue", "--json"))

@@ -63,9 +63,12 @@ class OpenTurn:
 
     @property
     def may_be_retried(self) -> bool:
-        """False when its last attempt was refused for what it asked (400, 401, 404, ...): asking again is a new call."""
+        """False when its last attempt was refused for what it asked (400, 401, ...): asking again is a new call.
+
+        A redirect is followed by the HTTP library, as another attempt.
+        """
         status = self.attempts[-1].get("status") if self.attempts else None
-        return status is None or status in (408, 409, 425, 429) or status >= 500
+        return status is None or 300 <= status < 400 or status in (408, 409, 425, 429) or status >= 500
 
 
 @dataclass(slots=True, eq=False, repr=False)

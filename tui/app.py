@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import App, SystemCommand
 from textual.screen import Screen
@@ -17,6 +19,9 @@ from .screens.run import RunScreen
 from .screens.runs import RunsScreen
 from .source import Source, StoreSource
 from .themes import DARK, LIGHT, THEMES
+
+if TYPE_CHECKING:
+    from ..replay.reference import Found
 
 
 class LooptapeApp(App[int]):
@@ -92,12 +97,18 @@ class LooptapeApp(App[int]):
         return wanted if wanted in self.available_themes else DARK.name
 
 
-def run_app(home: Path, run: str | None = None, *, turn: int | None = None) -> int:
+def run_app(home: Path, run: str | None = None, *, turn: int | None = None, tape: Found | None = None) -> int:
     """Open the app on the store under ``home``, at a run if one is named; the exit status.
+
+    Args:
+        tape: A run read from a tape file: the app shows that file's runs instead.
 
     Raises:
         LooptapeError: the run that was named does not exist, or the store cannot be read.
     """
+    if tape is not None:
+        store = tape.store
+        return show(StoreSource(home, place=run or "", opener=lambda: nullcontext(store)), tape.run.id, turn)
     source = StoreSource(home)
     return show(source, source.find(run) if run else None, turn)
 

@@ -131,6 +131,9 @@ def guard(work: Callable[[], Any]) -> int:
         _close_quietly()
         return FINE
     except Exception as trouble:
+        if type(trouble) is RuntimeError and str(trouble) == "Query interrupted":  # DuckDB took ctrl+c for itself
+            progress("")
+            return INTERRUPTED
         return _crashed(trouble)
     return code if isinstance(code, int) else FINE
 

@@ -253,7 +253,7 @@ class StoreSource:
 
     def _open(self, *, drain: bool = True) -> AbstractContextManager[Any]:
         if self._opener is not None:
-            return self._opener()
+            return _Locked(self._lock, self._opener())
         from ..tracer.store import open_store
 
         return _Locked(self._lock, open_store(self.home, drain=drain))

@@ -4,6 +4,7 @@ import time
 
 from looptape.sample_traces import demo, loops
 from looptape.tracer import clock, facts, process
+from looptape.tracer.importers import import_path
 from looptape.tracer.store import Filter, open_store
 
 
@@ -17,7 +18,7 @@ def test_the_loops_are_recorded_now_and_the_process_is_as_it_was(tmp_path):
     process.replace(recorder)
     clock.use(source)
     began = time.time_ns() // 1000
-    ids = demo.record(tmp_path)
+    ids = demo.record(tmp_path, loops.SAMPLES)
     assert standing() == (recorder, source, *rest)
     process.replace(recorder)
     clock.use(source)
@@ -33,6 +34,16 @@ def test_the_loops_are_recorded_now_and_the_process_is_as_it_was(tmp_path):
 def test_played_again_they_are_new_runs(tmp_path):
     first, second = demo.record(tmp_path), demo.record(tmp_path)
     assert len({*first, *second}) == len(first) + len(second)
+
+
+def test_each_sample_is_shown_once(tmp_path):
+    with open_store(tmp_path) as store:
+        demo.record(tmp_path)
+        for tape in demo.tapes(but=demo.LIVE):
+            import_path(store, tape)
+    with open_store(tmp_path) as store:
+        names = [run.name for run in store.runs(Filter(limit=0)) if run.parent is None]
+    assert len(names) == len(set(names)) == len(loops.SAMPLES)
 
 
 def test_with_recording_off_nothing_is_written(tmp_path, monkeypatch):

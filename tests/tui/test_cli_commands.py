@@ -79,7 +79,10 @@ def test_starting_loads_nothing_heavy(arguments: list[str]) -> None:
         (["show", ""], "looptape: the reference is empty. Name a run, e.g. last"),
         (["show", "x:0"], "looptape: 'x:0' names no turns. Turns are numbered from 1: RUN:7 or RUN:7-9"),
         (["runs", "--since", "yesterday"], "looptape: 'yesterday' is no time. Use 30m, 12h, 7d, 2w or 2026-11-29"),
-        (["import"], "looptape: nothing to import was named. Give a file or folder, - for stdin, --claude-code or --codex"),
+        (
+            ["import"],
+            "looptape: nothing to import was named. Give a file or folder, - for stdin, --claude-code or --codex",
+        ),
         (["record"], "looptape: no program was named. Try: looptape record -- python agent.py"),
         (["sql", "select 1", "--format", "parquet"], "looptape: parquet needs a file. Add -o FILE"),
         (["tui"], "looptape: the screen needs a terminal. Without one: looptape runs"),

@@ -307,10 +307,14 @@ def test_the_demo_shows_the_list_then_a_run_then_what_to_try(home: Path, monkeyp
         with open_store(at) as store:
             store.ingest(small_tape.records())
 
-    monkeypatch.setattr(sample_traces, "demo", types.SimpleNamespace(record=record, tapes=list), raising=False)
+    monkeypatch.setattr(
+        sample_traces, "demo", types.SimpleNamespace(record=record, tapes=lambda but: [], LIVE=()), raising=False
+    )
     ran = looptape("demo", "--no-tui")
     assert ran.code == 0, ran.err
-    assert recorded == [home]
+    assert recorded == [home / "demo"]
+    assert f"LOOPTAPE_HOME={home / 'demo'} looptape" in ran.err
+    assert looptape("runs", "--json").json["runs"] == [], "the user's own store is left alone"
     parts = [
         "$ looptape runs",
         "revenue",
@@ -326,5 +330,88 @@ def test_the_demo_shows_the_list_then_a_run_then_what_to_try(home: Path, monkeyp
     assert places == sorted(places)
     again = looptape("demo")
     assert again.code == 0
+    monkeypatch.setenv("LOOPTAPE_HOME", str(home / "demo"))
+    assert looptape("runs", "--json").json["total"] == 1, "made fresh each time"
+    assert looptape("demo").code == 0, "also from where the demo is looked at"
+    assert recorded == [home / "demo"] * 3
     tried = [line.split("     ")[0].split()[1:] for line in ran.out.splitlines() if line.startswith("  looptape show")]
     assert looptape(*tried[0]).code == 0
+
+
+def test_the_demo_never_removes_a_folder_that_it_did_not_make(home: Path) -> None:
+    kept = home / "demo" / "thesis.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("years of work")
+    ran = looptape("demo")
+    assert (ran.code, ran.err.count("\n")) == (3, 1)
+    assert kept.read_text() == "years of work"
+
+
+@pytest.mark.parametrize("arguments", [[], ["runs"], ["show", "last"], ["sql", "select 1"], ["sync"], ["demo"],
+                                       ["import", "x"], ["export", "last"], ["record", "--", "true"], ["receive"]])  # fmt: skip
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc", "/proc/below"])
+def test_a_home_that_cannot_be_one_is_a_line_with_a_cure(
+    arguments: list[str], place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / place))
+    if place.startswith("/proc") and not Path("/proc").is_dir():
+        pytest.skip("there is no /proc here")
+    ran = looptape(*arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1), ran.err
+    assert "Set LOOPTAPE_HOME to a folder that you can write" in ran.err
+    assert looptape("runs", "--help").code == 0
+
+
+def test_doctor_says_that_the_home_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from looptape.tui.cli import doctor
+
+    monkeypatch.setattr(doctor, "SDKS", ("anthropic",))
+    monkeypatch.setattr(doctor, "ANY_PYTHON", "/bin/true")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "file"))
+    (bad,) = [c for c in looptape("doctor", "--json").json["checks"] if c["name"] == "store"]
+    assert (bad["state"], "is a file" in bad["said"]) == ("bad", True)
+
+
+def test_another_recording_under_the_same_id_changes_nothing_and_is_told(tmp_path: Path) -> None:
+    good = small_tape.write(tmp_path / "good.jsonl", small_tape.records())
+    other = small_tape.records(answer="It is 9.")
+    for record in other:
+        if record["kind"] == "turn_end":
+            record["usage"] = {"input": 999_999, "output": 9}
+            record["response_id"] = "msg_other"
+    looptape("import", str(good))
+    before = looptape("show", small_tape.RUN, "--json").json
+    ran = looptape("import", str(small_tape.write(tmp_path / "other.jsonl", other)))
+    assert ran.code == 0
+    told = f"run {small_tape.RUN} is here already and differs at turn 1: kept what was there"
+    assert ran.err.count(told) == 1
+    assert looptape("show", small_tape.RUN, "--json").json == before
+    assert "is here already" not in looptape("import", str(good)).err
+
+
+def test_a_record_that_cannot_be_stored_is_named_by_its_line(tmp_path: Path) -> None:
+    records = small_tape.records()
+    path = small_tape.write(tmp_path / "t.jsonl", records)
+    bad = {"kind": "turn_start", "run": small_tape.RUN, "turn": 2**40, "at": 1}
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"\n", tape.line(bad), *lines[2:]]))
+    ran = looptape("import", str(path), "--strict")
+    assert (ran.code, "line 4: turn_start: turn is no whole number in range" in ran.err) == (3, True), ran.err
+    assert looptape("runs", "--json").json["total"] == 0
+    (skipped,) = looptape("import", str(path), "--json").json["files"][0]["skipped"]
+    assert skipped["line"] == 4
+
+
+def test_a_device_and_a_stream_without_an_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = looptape("import", "/dev/zero")
+    assert (ran.code, "is a device" in ran.err) == (3, True)
+    monkeypatch.setattr("looptape.tracer.importers.files.STREAM_BYTES", 3_000_000)
+    with Path("/dev/zero").open("rb") as endless:
+        piped = subprocess.Popen(["head", "-c", "9000000"], stdin=endless, stdout=subprocess.PIPE)
+    assert piped.stdout
+    ran = looptape("import", f"/dev/fd/{piped.stdout.fileno()}")
+    piped.stdout.close()
+    piped.wait()
+    assert (ran.code, "more than 0.003 GB came" in ran.err) == (3, True), ran.err

@@ -19,11 +19,12 @@ from ..model import BUCKETS, Usage
 from ..providers import by_api
 from ..providers.answer import Answer, AnswerCall
 from ..redaction import redact
+from .writing import writer
 
 END_FIELDS = (
     "status", "error", "error_type", "attempts", "first_chunk_at", "request_id", "reported_cost_usd",
 )  # fmt: skip
-_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_dumps = writer(default=str)
 
 
 class RunBuilder:

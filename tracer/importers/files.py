@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shutil
 import stat
 import sys
 import tempfile
@@ -18,7 +17,9 @@ from .claude import claude_bodies
 from .context import Source
 
 STREAM = "-"
+STREAM_BYTES = 4_000_000_000  # more than that comes from a file, or from something without an end
 _SPOOL_BYTES = 64 << 20
+_PIECE_BYTES = 1 << 20
 _PIECE = re.compile(r"(?P<journal>[0-9a-f]{32})(?:\.(?P<number>\d{1,9}))?\.jsonl(?:\.gz|\.zst)?")
 # OpenHands keeps each event of a conversation in a file of its own
 _EVENT = re.compile(r"event-(?P<number>\d{1,9})-[0-9A-Za-z-]{1,80}\.json")
@@ -29,10 +30,11 @@ def sources(path: str | Path) -> Iterator[Source]:
 
     Raises:
         UsageError: Nothing is there.
+        LooptapeError: It is a device, or a stream that does not end.
     """
     label = str(path)
     if label == STREAM:
-        yield Source(STREAM, stream=_spooled(sys.stdin.buffer))
+        yield Source(STREAM, stream=_spooled(sys.stdin.buffer, "stdin"))
         return
     place = Path(path)
     try:
@@ -43,9 +45,11 @@ def sources(path: str | Path) -> Iterator[Source]:
         yield from _walk(place)
     elif stat.S_ISREG(mode):
         yield Source(label, (place,))
+    elif stat.S_ISFIFO(mode):
+        with place.open("rb") as stream:  # as of <(zcat ...)
+            yield Source(label, stream=_spooled(stream, label))
     else:
-        with place.open("rb") as stream:  # a named pipe, as of <(zcat ...)
-            yield Source(label, stream=_spooled(stream))
+        raise LooptapeError("no-file", f"{label} is a device, no file", "Name a file or folder, or - for stdin")
 
 
 def _walk(folder: Path) -> Iterator[Source]:
@@ -83,9 +87,16 @@ def _is_agent(name: str) -> bool:
     return name.startswith("agent-")
 
 
-def _spooled(stream: IO[bytes]) -> IO[bytes]:
+def _spooled(stream: IO[bytes], label: str) -> IO[bytes]:
     kept = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115 - closed with the Source that holds it
-    shutil.copyfileobj(stream, kept)
+    left = STREAM_BYTES
+    while piece := stream.read(min(_PIECE_BYTES, left + 1)):
+        left -= len(piece)
+        if left < 0:
+            kept.close()
+            what = f"{label}: more than {STREAM_BYTES / 1e9:g} GB came and it went on; nothing of it was imported"
+            raise LooptapeError("too-large", what, "Put it into a file and import that")
+        kept.write(piece)
     return kept
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .. import redaction
+from .hints import may_hold_secret
 from .report import Notes
 
 HEAD_BYTES = 1 << 16
@@ -47,16 +48,18 @@ def objects(numbered: Iterable[tuple[int, bytes | None]], notes: Notes) -> Itera
         if not text:
             continue
         notes.counts["lines"] += 1
-        secrets: bool | None = None
+        suspect = may_hold_secret(raw)
+        secrets = False
         for value in _values(text, number, notes, tail=not raw.endswith(b"\n")):
-            if secrets is None:
-                secrets = redaction.redact(text) != text
-                notes.counts["lines_with_secrets"] += secrets
+            if suspect:
+                value, changed = _cleaned(value)
+                notes.counts["lines_with_secrets"] += changed and not secrets
+                secrets |= changed
             if not isinstance(value, dict):
                 notes.skip(number, f"not a JSON object ({_kind(value)})")
                 continue
             notes.counts["objects"] += 1
-            yield number, _redacted(value) if secrets else value
+            yield number, value
 
 
 def decode(raw: bytes) -> Any:
@@ -75,11 +78,10 @@ def decode(raw: bytes) -> Any:
 def clean(raw: bytes, notes: Notes) -> Any:
     """One JSON value as `decode` gives it, secrets removed; counted in ``texts_with_secrets``."""
     value = decode(raw)
-    text = raw.decode("utf-8", "replace")
-    if redaction.redact(text) == text and "\\u" not in text:
+    if not may_hold_secret(raw):
         return value
-    cleaned = _redacted(value)
-    notes.counts["texts_with_secrets"] += cleaned != value
+    cleaned, changed = _cleaned(value)
+    notes.counts["texts_with_secrets"] += changed
     return cleaned
 
 
@@ -140,20 +142,31 @@ def _reason(error: Exception, *, tail: bool, rest: bool) -> str:
 
 
 def _redacted(value: Any) -> Any:
-    """A copy without secrets. No recursion: what could be decoded can be cleaned, however deep it is."""
+    """A copy without secrets."""
+    return _cleaned(value)[0]
+
+
+def _cleaned(value: Any) -> tuple[Any, bool]:
+    """A copy without secrets, and whether it had any. No recursion: what could be decoded can be cleaned."""
     # string by string: a pattern that runs over the JSON text could swallow whole fields
     holder = [value]
     todo: list[Any] = [holder]
+    changed = False
     while todo:
         node = todo.pop()
         for key, child in enumerate(node) if isinstance(node, list) else node.items():
             if isinstance(child, str):
-                node[key] = redaction.redact(child)
-            elif isinstance(child, (list, dict)):
-                copy = list(child) if isinstance(child, list) else {redaction.redact(k): v for k, v in child.items()}
-                node[key] = copy
-                todo.append(copy)
-    return holder[0]
+                node[key] = cleaned = redaction.redact(child)
+                changed |= cleaned != child
+            elif isinstance(child, list):
+                node[key] = copied = list(child)
+                todo.append(copied)
+            elif isinstance(child, dict):
+                named = {redaction.redact(k): v for k, v in child.items()}
+                changed |= named.keys() != child.keys()
+                node[key] = named
+                todo.append(named)
+    return holder[0], changed
 
 
 def _kind(value: Any) -> str:

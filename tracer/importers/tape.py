@@ -51,6 +51,7 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
     renamed: dict[str, str] = {}
     for number, record in objects(source.lines(), notes):
         kind = record.get("kind")
+        notes.line = number
         if kind == "header":
             _refuse_newer(record, source.label, number)
             continue
@@ -72,6 +73,7 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
         if kind != "blob":
             _follow(runs.setdefault(record["run"], _Run()), record)
         yield record
+    notes.line = 0
     if not any(map(_is_written, source.files)):
         yield from _ends(runs, notes)
     _count(runs, notes)

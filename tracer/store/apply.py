@@ -6,13 +6,13 @@ Everything here is idempotent: the same record again changes nothing, also when 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..tape import VERSION, Record
+from . import ancestry
 from .apply_calls import call_end, call_seen, call_start
 from .apply_turns import chunk, turn_end, turn_start
 from .batch import Batch
-from .rows import Bad, Row, listing, mapping, number, text, whole
+from .rows import Bad, listing, mapping, number, text, warn, whole
 from .text import dumps, loads
 
 STATUSES = ("running", "completed", "limit", "halted", "failed", "interrupted", "unknown")
@@ -50,6 +50,7 @@ def run_start(batch: Batch, record: Record) -> None:
     """A run begins, or more is known of its beginning: given fields win."""
     given = {name: value for name in _RUN_TEXTS if (value := text(record.get(name), name)) is not None}
     parent = mapping(record.get("parent"), "parent")
+    above = text(parent.get("run"), "parent run")
     status = _status(record)
     at = whole(record.get("at"), "at")
     lists = {
@@ -62,9 +63,11 @@ def run_start(batch: Batch, record: Record) -> None:
     row.update(lists)
     if at is not None:
         row["started_at"] = at if row.get("started_at") is None else min(at, row["started_at"])
-    if parent:
+    if above and (wrong := ancestry.wrong(batch, row["id"], above)):
+        warn(row, [wrong])
+    elif parent:
         row.update(
-            parent_run=text(parent.get("run"), "parent run"),
+            parent_run=above,
             parent_turn=whole(parent.get("turn"), "parent turn", limit=2**31 - 2),
             parent_call=text(parent.get("call"), "parent call"),
             parent_kind=text(parent.get("kind"), "parent kind") or "fork",
@@ -76,7 +79,7 @@ def run_start(batch: Batch, record: Record) -> None:
     if status is not None and row.get("ended_at") is None:
         row["status"] = status
     if record.get("warnings"):
-        _warn(row, listing(record["warnings"], "warnings"))
+        warn(row, listing(record["warnings"], "warnings"))
 
 
 def run_update(batch: Batch, record: Record) -> None:
@@ -97,7 +100,7 @@ def run_update(batch: Batch, record: Record) -> None:
         row["limits_json"] = dumps({**(loads(row.get("limits_json")) or {}), **limits})
     if outcome:
         row["outcome_json"] = dumps(outcome)
-    _warn(row, warnings)
+    warn(row, warnings)
 
 
 def run_end(batch: Batch, record: Record) -> None:
@@ -142,13 +145,6 @@ def _status(record: Record) -> str | None:
     if status is not None and status not in STATUSES:
         raise Bad(f"status {status!r} is none of {', '.join(STATUSES)}")
     return status
-
-
-def _warn(row: Row, warnings: list[Any]) -> None:
-    known = loads(row.get("warnings_json")) or []
-    new = [str(w) for w in warnings]
-    if new:
-        row["warnings_json"] = dumps(list(dict.fromkeys([*known, *new])))
 
 
 _KINDS: dict[str, Callable[[Batch, Record], None]] = {

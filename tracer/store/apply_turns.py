@@ -8,12 +8,13 @@ from ..canonical import digest
 from ..providers import Answer, by_api
 from ..tape import Record
 from .batch import Batch
-from .rows import USAGE, Bad, Row, listing, mapping, number, text, whole
+from .rows import USAGE, Bad, Row, listing, mapping, number, text, tokens, warn, whole
 from .text import dumps, loads, result_text
 
 _START_TEXTS = (
     "provider", "api", "agent", "caller", "step", "trace_id", "span_id", "parent_span_id", "url",
 )  # fmt: skip
+NO_COUNT = "usage that is no count of tokens was left out"
 _STATUSES = ("open", "ok", "error", "abandoned", "cancelled", "interrupted")
 
 
@@ -78,7 +79,11 @@ def turn_end(batch: Batch, record: Record) -> None:
     attempts = [_attempt(mapping(a, "attempt")) for a in listing(record.get("attempts"), "attempts")]
     calls = [_listed(c) for c in _call_list(record, answer)]
     turn = batch.turn(record)
-    speak(batch.runs[turn["run"]])
+    run = batch.runs[turn["run"]]
+    speak(run)
+    wrong = given.pop("not_counts")
+    if wrong and NO_COUNT not in (run.get("warnings_json") or ""):
+        warn(run, [f"{NO_COUNT}: turn {turn['number']}, {', '.join(wrong)}"])
     turn.update(given)
     if at is not None:
         turn["ended_at"] = at
@@ -154,15 +159,19 @@ def _facts(record: Record, answer: Answer) -> Row:
 def _usage(record: Record, answer: Answer) -> Row:
     if "usage" not in record:
         found = answer.usage
-        row: Row = {name: getattr(found, name) for name in USAGE}
+        told: Row = {name: getattr(found, name) for name in USAGE}
+        row: Row = {}
         raw: Any = found.raw
         row.update(usage_origin=found.origin, usage_partial=found.partial)
     else:
         given = mapping(record.get("usage"), "usage")
-        row = {name: whole(given.get(name), name) for name in USAGE}
+        told = {name: given.get(name) for name in USAGE}
         origin = text(given.get("origin"), "origin") or ("recorded" if given else "missing")
-        row.update(usage_origin=origin, usage_partial=given.get("partial") is True)
+        row = {"usage_origin": origin, "usage_partial": given.get("partial") is True}
         raw = record.get("usage_raw")
+    row.update({name: tokens(value) for name, value in told.items()})
+    row["not_counts"] = [name for name, value in told.items() if value is not None and row[name] is None]
+    row["usage_partial"] = row["usage_partial"] or bool(row["not_counts"])
     row["usage_json"] = dumps(raw) if raw else None
     return row
 

@@ -95,7 +95,7 @@ def _cost(turn: Row) -> None:
     usage = Usage(**buckets)
     model = turn.get("model") or turn.get("request_model")
     found = price(turn.get("provider"), model, usage, turn.get("ended_at") or turn.get("started_at"))
-    turn["cost_usd"] = None if found.usd is None else found.usd.quantize(_PLACES)
+    turn["cost_usd"] = None if found.usd is None or found.usd >= _MOST else found.usd.quantize(_PLACES)
     turn["price_source"], turn["price_matched"] = found.source, found.matched
 
 
@@ -156,11 +156,13 @@ _TOTALS = f"""
     list(distinct usage_origin) filter ({_BILLED}) as whole_origins,
     coalesce(bool_or(usage_partial) filter ({_OWN}), false) as partial,
     coalesce(bool_or(usage_partial), false) as whole_partial,
-    sum(cost_usd) filter ({_OWN}) as cost_usd, sum(cost_usd) as whole_cost_usd,
-    {", ".join(f"sum({n})::bigint as whole_{n}, sum({n}) filter ({_OWN})::bigint as {n}" for n in USAGE)}
+    try_cast(sum(cost_usd) filter ({_OWN}) as decimal(24, 12)) as cost_usd,
+    try_cast(sum(cost_usd) as decimal(24, 12)) as whole_cost_usd,
+    {", ".join(f"try_cast(sum({n}) as bigint) as whole_{n}, try_cast(sum({n}) filter ({_OWN}) as bigint) as {n}" for n in USAGE)}
   from base.turns where run in (select unnest(?::varchar[])) group by run
 """  # noqa: S608 - made of our own words
 _PLACES = Decimal("0.000000000001")
+_MOST = Decimal(10**12)  # what the column holds
 
 
 def _totals(con: Connection, names: set[str]) -> None:

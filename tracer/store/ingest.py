@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..tape import Record
 from .apply import apply
 from .batch import Batch
+from .contradictions import Contradictions
 from .derive import finish, settle
 from .rows import Bad, Connection, Row, append
 from .text import dumps
@@ -24,6 +25,7 @@ class IngestReport:
         runs: Ids of the runs that the records spoke of, in their order.
         bad: Position (from 1) of a record that could not be understood, and why.
         unknown: Kinds that this version does not know, with their counts.
+        differs: Runs that were here already and say something else, with the first turn at which they do.
     """
 
     records: int = 0
@@ -32,6 +34,7 @@ class IngestReport:
     tool_calls: int = 0
     bad: list[tuple[int, str]] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)
+    differs: dict[str, int] = field(default_factory=dict)
     turn_keys: set[tuple[str, int]] = field(default_factory=set, repr=False)
 
 
@@ -56,9 +59,17 @@ Located = tuple[Place, Record | Unreadable]
 
 
 def ingest(
-    con: Connection, records: Iterable[Located], *, source: str | None = None, report: IngestReport | None = None
+    con: Connection,
+    records: Iterable[Located],
+    *,
+    source: str | None = None,
+    report: IngestReport | None = None,
+    kept: Contradictions | None = None,
 ) -> IngestReport:
-    """Applies records with their places; what cannot be applied goes to `bad_record`, the rest goes on."""
+    """Applies records with their places; what cannot be applied goes to `bad_record`, the rest goes on.
+
+    ``kept``: finds what contradicts complete turns that are here; that is left aside (a file's records, not a journal's).
+    """
     report = report or IngestReport()
     keys: set[tuple[str, int]] = set()
     calls: set[tuple[str, int, int]] = set()
@@ -66,6 +77,9 @@ def ingest(
     for part in _slices(records):
         batch = Batch(con, source=source)
         batch.load([r for _, r in part if isinstance(r, dict)])
+        if kept is not None:
+            kept.look(batch, [r for _, r in part])
+            part = [(p, r) for p, r in part if not (isinstance(r, dict) and kept.keeps(r))]
         bad = [row for place, record in part if (row := _one(batch, place, record, report))]
         finish(batch)
         batch.write()
@@ -74,6 +88,7 @@ def ingest(
         keys |= {k for k in batch.touched if k in batch.turns}
         calls |= {(*k, r["position"]) for k in batch.touched for r in batch.calls.get(k, ())}
     settle(con, runs)
+    report.differs = kept.differs if kept is not None else {}
     report.runs = list(dict.fromkeys([*report.runs, *runs]))
     report.turn_keys |= keys
     report.turns = len(report.turn_keys)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -11,16 +13,47 @@ from .. import paths
 from ..errors import LooptapeError
 
 
+def unusable(home: Path, error: OSError) -> LooptapeError:
+    """The error of a store directory that cannot be made or written to."""
+    blocked = next((p for p in (home, *home.parents) if p.exists() and not p.is_dir()), None)
+    if error.errno == errno.ENOSPC:
+        return LooptapeError("disk-full", f"no space left in {home}", "Make room and run it again; nothing is lost")
+    why = f"{blocked} is a file" if blocked else (error.strerror or str(error))
+    return LooptapeError(
+        "home-unusable",
+        f"the store cannot be kept in {home}: {why}",
+        "Set LOOPTAPE_HOME to a folder that you can write",
+    )
+
+
+def writable(home: Path) -> None:
+    """Looks whether the store directory can be written, or made where it is missing; leaves nothing behind.
+
+    Raises:
+        LooptapeError: It cannot (``home-unusable``).
+    """
+    try:
+        folder = next(p for p in (home, *home.parents) if p.exists())
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise unusable(home, error) from None
+
+
 class DrainLock:
     """Holds drain.lock until `release`.
 
     Raises:
-        LooptapeError: ``store-held`` when another looptape drains for longer than `deadline` seconds.
+        LooptapeError: ``store-held`` when another looptape drains for longer than `deadline` seconds,
+            ``home-unusable`` when the folder cannot be made or written.
     """
 
     def __init__(self, home: Path, deadline: float) -> None:
-        paths.make_private(home)
-        self._fd = os.open(paths.lock_file(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            paths.make_private(home)
+            self._fd = os.open(paths.lock_file(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise unusable(home, error) from None
         end = time.monotonic() + deadline
         while True:
             try:

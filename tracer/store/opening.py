@@ -38,7 +38,7 @@ def open_store(
         checkpoint: Checkpoint after draining (a screen that drains every second leaves that to DuckDB).
 
     Raises:
-        LooptapeError: ``store-held`` (another process writes), ``store-newer``, ``store-damaged``.
+        LooptapeError: ``store-held`` (another process writes), ``store-newer``, ``store-damaged``, ``home-unusable``.
     """
     home = home or paths.home()
     store = Store(home, paths.store_file(home), deadline)
@@ -124,7 +124,10 @@ def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool) -> bool:
 
 def _read_anyway(store: Store, home: Path, error: LooptapeError) -> None:
     """The store as it is, with a notice of what is missing; the error where it cannot even be read."""
-    if error.slug not in ("store-held", "store-newer", "disk-full") or not paths.store_file(home).exists():
+    if (
+        error.slug not in ("store-held", "store-newer", "disk-full", "home-unusable")
+        or not paths.store_file(home).exists()
+    ):
         raise error
     try:
         con = open_reading(paths.store_file(home), home, 0)

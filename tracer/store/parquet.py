@@ -25,6 +25,8 @@ def write_batches(
     """The same with rows that come some at a time; returns how many came. What does not fit memory waits on disk."""
     import duckdb
 
+    if not path.name or path.is_dir():
+        raise LooptapeError("bad-output", f"{path} is a folder", "Name a file in it", exit_code=2)
     columns = ", ".join(f"{_quoted(n)} {_type(t)}" for n, t in zip(_unique(names), types, strict=True))
     count = 0
     with TemporaryDirectory() as spill, duckdb.connect(":memory:", config={"temp_directory": spill}) as con:

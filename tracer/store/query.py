@@ -14,6 +14,8 @@ from .text import decode
 VIEWS = ("runs", "turns", "tool_calls", "messages", "attempts", "events")
 # Table functions that make rows from their arguments alone.
 _FUNCTIONS = frozenset({"unnest", "range", "generate_series", "json_each", "json_tree"})
+_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
+_EXPLAIN = re.compile(rf"(?is){_BLANK}*explain\b{_BLANK}*(analyze\b)?{_BLANK}*(\([^()]*\))?")
 _WHERE = re.compile(r"\n+LINE (\d+): (.*)\n( *)\^")
 
 
@@ -26,8 +28,7 @@ def run(con: Connection, query: str, limit: int | None) -> tuple[list[str], list
     import duckdb
 
     try:
-        _check(con, query)
-        found = con.execute(query)
+        found = con.execute(_checked(con, query))
         names = [d[0] for d in found.description]
         types = [str(d[1]) for d in found.description]
         rows = found.fetchall() if limit is None else found.fetchmany(limit)
@@ -37,12 +38,17 @@ def run(con: Connection, query: str, limit: int | None) -> tuple[list[str], list
             "the query needs more memory than looptape lets it have",
             "Ask for less at once (WHERE run = ...), or search `messages`, which needs less than `tool_calls.result`",
         ) from None
+    except RuntimeError as error:
+        if "interrupted" not in str(error).lower():
+            raise
+        raise KeyboardInterrupt from None  # DuckDB took the signal for itself
     except duckdb.Error as error:
         raise UsageError("bad-sql", _said(error), f"The views are {', '.join(VIEWS)}; see docs/schema.md") from None
     return names, types, [tuple(decode(v) if isinstance(v, str) else v for v in row) for row in rows]
 
 
-def _check(con: Connection, query: str) -> None:
+def _checked(con: Connection, query: str, *, explained: bool = False) -> str:
+    """The statement to run, once nothing but the views is in its reach."""
     import duckdb
 
     statements = con.extract_statements(query)
@@ -51,8 +57,12 @@ def _check(con: Connection, query: str) -> None:
         raise UsageError("bad-sql", f"the query holds {what}", "Give one SELECT")
     kind = statements[0].type
     if kind == duckdb.StatementType.EXPLAIN:
-        inner = re.sub(r"(?is)^\s*explain\s+(analyze\s+)?(\([^)]*\)\s*)?", "", query)
-        return _check(con, inner)
+        head = _EXPLAIN.match(query)
+        if head is None or explained:
+            raise UsageError("bad-sql", "this EXPLAIN cannot be checked", "Begin with EXPLAIN SELECT")
+        # put together anew, so that what was checked is what runs
+        analyze = "analyze " if head[1] else ""
+        return f"explain {analyze}{head[2] or ''} {_checked(con, query[head.end() :], explained=True)}"
     if kind != duckdb.StatementType.SELECT:
         name = "PIVOT" if kind == duckdb.StatementType.MULTI else kind.name
         raise UsageError("sql-read-only", f"{name} is not allowed: the store is read-only here", "Give one SELECT")
@@ -62,54 +72,48 @@ def _check(con: Connection, query: str) -> None:
         raise UsageError(
             "bad-sql", f"this query cannot be checked ({found.get('error_message')})", "Write it as a SELECT"
         )
-    known = set(VIEWS) | set(_named_queries(found))
-    for place in _sources(found):
-        name, schema = place
-        if name.lower() not in known or schema not in ("", "main"):
-            shown = f"{schema}.{name}" if schema else name
-            raise UsageError("sql-views-only", f"{shown} cannot be read here", f"The views are {', '.join(VIEWS)}")
-    return None
+    for name in _foreign(found):
+        raise UsageError("sql-views-only", f"{name} cannot be read here", f"The views are {', '.join(VIEWS)}")
+    return query
 
 
-def _named_queries(node: Any) -> Iterator[str]:
-    """Names of WITH queries anywhere in the statement."""
-    for part in _walk(node):
-        cte = part.get("cte_map")
-        if isinstance(cte, dict):
-            for entry in cte.get("map", ()):
-                yield str(entry["key"]).lower()
-        if part.get("type") == "RECURSIVE_CTE_NODE":
-            yield str(part.get("cte_name", "")).lower()
-
-
-def _sources(node: Any) -> Iterator[tuple[str, str]]:
-    """Tables and table functions that the statement reads, with their schemas."""
-    for part in _walk(node):
+def _foreign(statement: Any) -> Iterator[str]:
+    """Tables and table functions that are neither views of ours nor WITH queries in whose scope they stand."""
+    for part, named in _walk(statement):
         kind = part.get("type")
         if kind == "BASE_TABLE":
-            yield (
-                str(part.get("table_name")),
-                ".".join(filter(None, (part.get("catalog_name"), part.get("schema_name")))),
-            )
+            name = str(part.get("table_name"))
+            schema = ".".join(filter(None, (part.get("catalog_name"), part.get("schema_name"))))
+            ours = name.lower() in VIEWS and schema in ("", "main")
+            if not ours and (schema or name.lower() not in named):
+                yield f"{schema}.{name}" if schema else name
         elif kind == "TABLE_FUNCTION":
             name = str((part.get("function") or {}).get("function_name"))
             if name.lower() not in _FUNCTIONS:
-                yield f"{name}()", ""
+                yield f"{name}()"
         elif kind == "SHOW_REF" and not part.get("query"):
             name = str(part.get("table_name")).strip('"')
             if name not in ("tables", "") and name not in VIEWS:
-                yield name, str(part.get("schema_name") or "")
+                yield name
 
 
-def _walk(node: Any) -> Iterator[dict[str, Any]]:
-    stack = [node]
+def _walk(statement: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
+    """Every object of a parsed statement with the names of the WITH queries that can be read there."""
+    stack: list[tuple[Any, frozenset[str]]] = [(statement, frozenset())]
     while stack:
-        part = stack.pop()
-        if isinstance(part, dict):
-            yield part
-            stack.extend(part.values())
-        elif isinstance(part, list):
-            stack.extend(part)
+        part, named = stack.pop()
+        if isinstance(part, list):
+            stack.extend((one, named) for one in part)
+        if not isinstance(part, dict):
+            continue
+        if part.get("type") == "RECURSIVE_CTE_NODE":
+            named |= {str(part.get("cte_name", "")).lower()}
+        inside = named
+        for entry in (part.get("cte_map") or {}).get("map", ()):
+            stack.append((entry["value"], inside))  # sees those before it
+            inside |= {str(entry["key"]).lower()}
+        yield part, inside
+        stack.extend((value, inside) for key, value in part.items() if key != "cte_map")
 
 
 def _said(error: Exception) -> str:

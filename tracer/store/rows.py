@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .text import decode, encode
+from .text import decode, dumps, encode, loads
 
 Row = dict[str, Any]
 Connection = Any  # duckdb.DuckDBPyConnection; named here so that nothing else needs the import
 
 USAGE = ("input", "cache_read", "cache_write_5m", "cache_write_1h", "output", "reasoning")
+MOST_TOKENS = 2**53
 
 
 class Bad(Exception):
@@ -79,6 +80,22 @@ def whole(value: Any, name: str, *, needed: bool = False, limit: int = 2**62) ->
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > limit:
         raise Bad(f"{name} is {'missing' if value is None else 'no whole number in range'}")
     return value
+
+
+def tokens(value: Any) -> int | None:
+    """The value as a count of tokens, None when it is none (negative, no whole number, beyond 2^53)."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return value if counts else None
+
+
+def warn(row: Row, warnings: list[Any]) -> None:
+    """Adds warnings to the row of a run, each once."""
+    known = loads(row.get("warnings_json")) or []
+    new = [str(w) for w in warnings]
+    if new:
+        row["warnings_json"] = dumps(list(dict.fromkeys([*known, *new])))
 
 
 def number(value: Any, name: str) -> float | None:

@@ -11,6 +11,7 @@ from ..errors import LooptapeError, UsageError
 from ..model import Event, Request, Run, Turn
 from ..tape import VERSION, Record
 from . import connect, copying, query, read, requests, schema, tables
+from .contradictions import Contradictions
 from .filters import Filter
 from .gone import mark_interrupted
 from .ingest import IngestReport, Place, ingest
@@ -128,14 +129,30 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def ingest(self, records: Iterable[Record], *, source: str | None = None) -> IngestReport:
+    def ingest(
+        self,
+        records: Iterable[Record],
+        *,
+        source: str | None = None,
+        accept: Callable[[IngestReport], None] | None = None,
+    ) -> IngestReport:
         """Takes records in, in one transaction; the same records again change nothing.
+
+        A turn that is here and complete is not changed by records that say something else (``differs``).
 
         Args:
             records: Tape records, in any order as long as a blob precedes its first reference.
             source: Where runs come from that do not say it themselves.
+            accept: Sees the report before anything is committed; what it raises undoes all.
         """
-        return self.write(lambda con: _ingest(con, records, source))
+
+        def work(con: Connection) -> IngestReport:
+            report = _ingest(con, records, source)
+            if accept is not None:
+                accept(report)
+            return report
+
+        return self.write(work)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Does work inside one writing transaction.
@@ -293,7 +310,7 @@ def _ingest(con: Connection, records: Iterable[Record], source: str | None) -> I
                     writers[record["journal"]] = None
             yield Place(position, source or ""), record
 
-    report = ingest(con, located(), source=source)
+    report = ingest(con, located(), source=source, kept=Contradictions())
     if writers:  # a journal that comes as a file has no writer any more
         mark_interrupted(con, list(writers), report.runs)
     return report

@@ -1,45 +1,81 @@
-"""`looptape demo`: sample loops, recorded on this machine, and where to look first."""
+"""`looptape demo`: sample loops, recorded on this machine into a store of their own, and where to look first."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import time
+from pathlib import Path
 
 import click
 
 from ...tracer import paths
+from ...tracer.errors import LooptapeError
 from .. import report
+
+MARK = "made-by-looptape-demo"
 
 
 @click.command("demo")
 @click.option("--no-tui", is_flag=True, help="Print what there is to see instead of opening the screen.")
 def command(no_tui: bool) -> int | None:
-    """Record the sample loops through the real SDK (no key, no network), import the sample tapes, and look."""
-    from ...sample_traces import demo
+    """Record sample loops through the real SDK (no key, no network), add sample tapes, and look.
 
-    report.note("recording the sample loops: the real SDK, a scripted model, no key, no network")
-    demo.record(paths.home())
-    _import_tapes()
+    The demo has a store of its own, made fresh each time: your runs stay as they are.
+    """
+    home = _fresh(_place())
+    report.note(f"recording sample loops into {home}: the real SDK, a scripted model, no key, no network")
+    os.environ["LOOPTAPE_HOME"] = str(home)
+    _fill(home)
+    again = f"LOOPTAPE_HOME={shlex.quote(str(home))}"
     if not no_tui and report.is_terminal():
         from .tui import open_screen
 
-        return open_screen()
-    _tour()
+        code = open_screen()
+        report.note(f"to look at it again: {again} looptape")
+        return code
+    _tour(again)
     return None
 
 
-def _import_tapes() -> None:
+def _place() -> Path:
+    """Beside the user's own store; the same place when the user looks at the demo just now."""
+    home = paths.home()
+    return home if (home / MARK).is_file() else home / "demo"
+
+
+def _fresh(home: Path) -> Path:
+    """The demo's folder, empty. Only a folder that a demo made is ever removed."""
+    if home.exists() and not (home / MARK).is_file():
+        raise LooptapeError("demo-place", f"{home} is there and no demo made it", "Move it away, or set LOOPTAPE_HOME")
+    try:
+        if home.exists():
+            shutil.rmtree(home)
+        paths.make_private(home)
+        (home / MARK).touch(mode=0o600)
+    except OSError as error:
+        raise LooptapeError(
+            "demo-place", f"{home}: {error.strerror or error}", "Set LOOPTAPE_HOME to a folder that you can write"
+        ) from None
+    return home
+
+
+def _fill(home: Path) -> None:
+    """Loops that are played, and the tapes of those that are not: each sample once."""
     from ...sample_traces import demo
     from ...tracer.importers import import_path
     from ...tracer.store import open_store
 
-    with open_store() as store:
-        for number, tape in enumerate(demo.tapes(), 1):
+    played = demo.LIVE if demo.record(home) else ()
+    with open_store(home) as store:
+        for number, tape in enumerate(demo.tapes(but=played), 1):
             report.progress(f"importing sample tape {number}")
             import_path(store, tape)
     report.progress("")
 
 
-def _tour() -> None:
+def _tour(again: str) -> None:
     """The list, one run's turns, three commands to try next."""
     from ...replay.recording import load
     from ...tracer.store import Filter, open_store
@@ -60,6 +96,8 @@ def _tour() -> None:
         transcript.show_run(load(store, chosen))
     report.out()
     report.out(report.Styled("next", "accent"))
+    report.out(f"  export {again}")
     report.out(f"  looptape show {chosen.id}:1 --request     what the model really saw in turn 1")
     report.out('  looptape sql "select name, turns, cost_usd from runs order by cost_usd desc"')
     report.out("  looptape                                  the screen (in a terminal)")
+    report.note(f"to look at it again: {again} looptape")

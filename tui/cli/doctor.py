@@ -126,6 +126,13 @@ def _read_back(name: str, installed: str, home: Path) -> Check:
 
 def _store() -> Iterator[Check]:
     file = paths.store_file()
+    from ...tracer.store import check_home
+
+    try:
+        check_home(paths.home())
+    except LooptapeError as error:
+        yield Check("store", "bad", error.what, error.cure)
+        return
     if not file.exists() and not paths.journal_dir().exists():
         yield Check("store", "info", f"{file}: nothing recorded yet")
         return
@@ -169,8 +176,6 @@ def _disk() -> Check:
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
-    if not os.access(folder, os.W_OK):
-        return Check("disk", "bad", f"{folder} cannot be written", "Set LOOPTAPE_HOME to a folder of yours")
     state = "ok" if free > LOW_DISK else "warn"
     return Check(
         "disk",

@@ -28,6 +28,8 @@ def write_bytes(path: Path, parts: Iterator[bytes]) -> None:
     Raises:
         LooptapeError: The file cannot be written (exit 2).
     """
+    if not path.name or path.is_dir():
+        raise LooptapeError("bad-output", f"{path} is a folder", "Name a file in it", exit_code=2)
     new = path.with_name(path.name + ".new")
     try:
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:

@@ -11,6 +11,8 @@ import click
 
 from . import COMMANDS
 
+_WITHOUT_STORE = ("info", "version", "completion", "doctor")
+
 
 class LazyGroup(click.Group):
     """A group that knows its commands by name and one line, and imports a module only to run it."""
@@ -29,6 +31,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """A closed pipe goes on without its number: for that click would end with 1, the report ends quietly."""
+        ctx.meta["asks_help"] = not {"-h", "--help"}.isdisjoint(ctx.args)  # gone when the command is at work
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -64,6 +67,11 @@ def cli(ctx: click.Context, version: bool) -> Any:
 
     if ctx.invoked_subcommand not in ("info", "version", "completion"):
         settings.export(settings.effective(), os.environ)
+    if ctx.invoked_subcommand not in _WITHOUT_STORE and not version and not ctx.meta["asks_help"]:
+        from ...tracer import paths
+        from ...tracer.store import check_home
+
+        check_home(paths.home())
     if version:
         return ctx.invoke(LazyGroup.get_command(cli, ctx, "version"))  # type: ignore[arg-type]
     if ctx.invoked_subcommand is None:

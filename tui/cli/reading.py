@@ -33,13 +33,22 @@ def found(text: str) -> Iterator[Found]:
     parsed = reference.parse(text)
     if parsed.path is not None:
         with reference.resolve(text) as one:
+            _clipped(one)
             yield one
         return
     with reading() as store:
         one = reference.find(store, parsed, project())
         if one.said:
             report.note(one.said)
+        _clipped(one)
         yield one
+
+
+def _clipped(one: Found) -> None:
+    """Says so when fewer turns are there than were asked for."""
+    if one.first is not None and one.last is not None and one.last > one.run.turns:
+        which = f"turn {one.first}" if one.first == one.run.turns else f"turns {one.first}-{one.run.turns}"
+        report.note(f"{which} of {one.run.turns}: there are no more")
 
 
 def _up_to_date(store: Store) -> None:

@@ -26,11 +26,12 @@ def open_screen(run: str | None = None) -> int:
     """Opens the Textual app; a reference is looked up first, so that a wrong one is said plainly."""
     turn = None
     if run is not None:
-        if reference.parse(run).path is not None:
-            raise UsageError(
-                "usage", f"the screen shows runs of the store, {run} is a file", f"Import it, or: looptape show {run}"
-            )
+        path = reference.parse(run).path
         with found(run) as one:
+            if path is not None:
+                from ..app import run_app
+
+                return run_app(paths.home(), path.name, turn=one.first, tape=one)
             run, turn = one.run.id, one.first
     from ..app import run_app
 

@@ -143,7 +143,7 @@ def test_a_line_that_cannot_be_understood_is_set_aside_and_the_rest_goes_in(tmp_
         b'{"kind":"turn_start","run":7}\n',
         b"half a li",
         b"\n",
-        b'{"kind":"turn_end","run":"x","turn":1,"usage":{"input":1e40}}\n',
+        b'{"kind":"turn_end","run":"x","turn":1,"at":1e40}\n',
         b'["no"]\n',
     ]
     file = long_tape.journal(tmp_path, "w1", [*lines[:5], *odd, *lines[5:]])

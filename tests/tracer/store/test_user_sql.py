@@ -159,3 +159,43 @@ def test_names_of_python_variables_are_no_tables(store):
     secret = [1, 2, 3]  # noqa: F841 - DuckDB would find it
     with pytest.raises(UsageError):
         store.sql("select * from secret")
+
+
+HIDDEN = "select name, sql from sqlite_master"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"select * from (with sqlite_master as (select 1 a) select * from sqlite_master) t, ({HIDDEN}) u",
+        f"with t as ({HIDDEN}), sqlite_master as (select 1 a) select * from t",
+        "with sqlite_master as (select 1 a) select * from main.sqlite_master",
+        f"select * from (with recursive sqlite_master as (select 1 a) select * from sqlite_master) t, ({HIDDEN}) u",
+        f"select (with pragma_database_list as (select 1 a) select a from pragma_database_list), ({HIDDEN} limit 1)",
+        "select * from pragma_database_list",
+        f"/* c */ explain analyze {HIDDEN}",
+    ],
+)
+def test_a_name_is_a_with_query_only_where_it_stands(store, query):
+    with pytest.raises(UsageError) as refused:
+        store.sql(query)
+    assert refused.value.slug in ("sql-views-only", "bad-sql")
+
+
+def test_what_was_checked_is_what_runs(store):
+    assert "sqlite_master" not in str(store.sql(f"/* /* */ explain select 1 -- */ explain {HIDDEN}"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "/* c */ explain select 1",
+        "-- c\nexplain /* d */ analyze select * from runs",
+        "explain (format json) select 1",
+        "with a as (select 1 x), b as (select x from a) select * from b, (with c as (select x from a) select * from c) d",
+        "with recursive n as (select 1 x union all select x + 1 from n where x < 3) select * from n",
+        "with runs as (select id from runs) select * from runs",
+    ],
+)
+def test_explain_and_with_queries_run(store, query):
+    assert store.sql(query)[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 MAX_COUNT = 1 << 53
@@ -106,12 +107,17 @@ def output_unreliable(version: Any, tokens: int | None, content: list[Any]) -> b
     Either the version is known to store the count of the first moment, or the content is longer
     than that many tokens can be.
     """
-    parts = _VERSION.match(version) if isinstance(version, str) else None
-    if parts and _UNRELIABLE[0] <= (int(parts[1]), int(parts[2]), int(parts[3])) <= _UNRELIABLE[1]:
+    if isinstance(version, str) and _counts_early(version):
         return True
     if tokens is None:
         return False
     return _characters(content) > tokens * _CHARACTERS_A_TOKEN + _SMALL_CHANGE
+
+
+@lru_cache(maxsize=64)
+def _counts_early(version: str) -> bool:
+    parts = _VERSION.match(version)
+    return parts is not None and _UNRELIABLE[0] <= (int(parts[1]), int(parts[2]), int(parts[3])) <= _UNRELIABLE[1]
 
 
 def _characters(content: list[Any]) -> int:
@@ -130,7 +136,7 @@ def _characters(content: list[Any]) -> int:
 def _sane(value: Any) -> Any:
     # a count that no column holds is no count
     if isinstance(value, dict):
-        return {k: _sane(v) for k, v in value.items()}
+        return {k: v if type(v) is int and 0 <= v <= MAX_COUNT else _sane(v) for k, v in value.items()}
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value <= MAX_COUNT else None
     return value

@@ -7,7 +7,6 @@ Only the open turn and a few closed ones are kept, so that memory does not grow 
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,11 +16,13 @@ from ... import tape
 from ...model import BUCKETS
 from ...providers import anthropic
 from ...providers.answer import Answer
+from ..writing import writer
 
 API = anthropic.API
 KEPT_TURNS = 16
+_USAGE = (*BUCKETS, "origin", "partial")
 
-_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+_dumps = writer(check_circular=False)
 
 
 @dataclass(slots=True)
@@ -127,7 +128,7 @@ class Conversation:
                     turn.open_calls[block["id"]] = str(block.get("name"))
                 self.owners.setdefault(block["id"], turn.number)
         if turn.closed and changed:
-            self._end(turn)
+            self._end(turn, _dumps(turn.content))
         return turn
 
     def compact(self, at: int | None, detail: dict[str, Any]) -> None:
@@ -147,10 +148,11 @@ class Conversation:
             self._pending += results
             return
         others, self._pending = self._pending, []
-        self._pending_message('{"role":"assistant","content":' + _dumps(turn.content) + "}")
+        content = _dumps(turn.content)
+        self._pending_message('{"role":"assistant","content":' + content + "}")
         self._pending += results + others
         self.out.append(turn.start)
-        self._end(turn)
+        self._end(turn, content)
         self.parallel += turn.calls > 1
         self.unanswered = dict(turn.open_calls)
         self._recent[turn.id] = turn
@@ -188,8 +190,8 @@ class Conversation:
         self._open = self._base = self.last = turn
         return turn
 
-    def _end(self, turn: Turn) -> None:
-        content = _dumps(turn.content)
+    def _end(self, turn: Turn, content: str) -> None:
+        """The end of a turn whose content is this JSON text."""
         head = _dumps({k: v for k, v in turn.message.items() if k != "content"})
         body = tape.blob(f'{head[:-1]}{"," if len(head) > 2 else ""}"content":{content}}}')
         answer = anthropic.answer({**turn.message, "content": turn.content})
@@ -199,7 +201,7 @@ class Conversation:
             self.last_answer = answer
         self.calls += len(calls) - turn.calls
         turn.calls = len(calls)
-        usage = {name: getattr(answer.usage, name) for name in (*BUCKETS, "origin", "partial")}
+        usage = {name: getattr(answer.usage, name) for name in _USAGE}
         self.out.append(body)
         self.put(
             "turn_end",

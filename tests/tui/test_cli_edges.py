@@ -1,0 +1,78 @@
+"""Reading at the edges: more turns than there are, ctrl+c, a closed pipe, a folder as the file to write, a tape on screen."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import small_tape
+from commandline import looptape
+from looptape.tui.source import StoreSource
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_fewer_turns_than_asked_for_is_said(tmp_path: Path) -> None:
+    path = small_tape.write(tmp_path / "t.jsonl", small_tape.records())
+    looptape("import", str(path))
+    for where in (small_tape.RUN, str(path)):
+        assert "turns 1-2 of 2" in looptape("show", f"{where}:1-99").err
+        assert "turn 2 of 2" in looptape("show", f"{where}:2-3", "--json").err
+        assert looptape("show", f"{where}:1-2").err == ""
+
+
+def test_an_interrupted_query_is_130(tmp_path: Path) -> None:
+    query = "select count(*) from range(100000000000) t(a) where sqrt(a) > 3 and a % 7 = 3"
+    command = [sys.executable, "-m", "looptape.tui.cli", "sql", query]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
+        time.sleep(2)
+        asked.send_signal(signal.SIGINT)
+        out, err = asked.communicate(timeout=20)
+    assert (asked.returncode, out, err.strip()) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "table"])
+def test_a_closed_pipe_is_quiet(form: str) -> None:
+    command = [sys.executable, "-m", "looptape.tui.cli", "sql", "select * from range(300000)", "--format", form]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
+        assert asked.stdout
+        assert asked.stderr
+        asked.stdout.read(1)
+        asked.stdout.close()
+        assert (asked.stderr.read(), asked.wait(20)) == (b"", 0)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("place", ["/", ".", "~"])
+def test_rows_cannot_be_written_over_a_folder(form: str, place: str) -> None:
+    ran = looptape("sql", "select 1", "--format", form, "-o", place)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "is a folder" in ran.err
+
+
+def test_the_screen_opens_a_tape_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from looptape.tui import app
+
+    path = small_tape.write(tmp_path / "t.jsonl", small_tape.records())
+    shown: list[object] = []
+
+    def show(source: StoreSource, run: str, turn: int | None) -> int:
+        shown.extend(
+            [source.place, [r.id for r in source.runs().runs], source.run(run).run.id, source.turn(run, 2), turn]
+        )
+        return 0
+
+    monkeypatch.setattr("looptape.tui.report.is_terminal", lambda: True)
+    monkeypatch.setattr(app, "show", show)
+    assert looptape("tui", f"{path}:2").code == 0
+    assert (shown[0], shown[1], shown[2], shown[4]) == ("t.jsonl", [small_tape.RUN], small_tape.RUN, 2)
