@@ -51,7 +51,8 @@ class RunSpan:
     """The `invoke_agent` span of a run."""
 
     def __init__(self, run_id: str, name: str | None, agent: str | None) -> None:
-        title = agent or name
+        agent = redact(agent) if agent else agent
+        title = agent or (redact(name) if name else name)
         current = trace.get_current_span()
         parent = _parent_of(current, native=_operation(current) in _CHAT_OPERATIONS)
         self.exported = exporting()

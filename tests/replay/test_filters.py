@@ -34,7 +34,7 @@ def test_nothing_given_is_everything() -> None:
 
 
 def test_a_value_may_hold_colons() -> None:
-    assert parse("project:/work/a:b name:x:1").project == "/work/a:b"
+    assert parse("project:/home/kim/a:b name:x:1").project == "/home/kim/a:b"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def spans_written(home):
 
 def test_genai_spans_become_a_run_with_its_tool_call_and_usage(provider, tmp_path):
     with recording(tmp_path) as home:
-        otel_sender.loop(provider.get_tracer("some.genai.library"))
+        otel_sender.loop(provider.get_tracer("some.genai.sdk"))
         run = home.run()
     assert (run.agent, run.source, run.status, len(run.turns)) == ("demo", "otlp", "completed", 2)
     assert [(c.name, c.state, len(c.result)) for c in run.turns[0].tool_calls] == [("search", "done", 120_000)]
@@ -135,7 +135,7 @@ def test_an_instrumentation_around_the_native_span_is_no_second_call(provider, s
 
 
 def test_open_spans_show_while_they_run_and_are_completed_when_they_end(provider, tmp_path):
-    tracer = provider.get_tracer("some.genai.library")
+    tracer = provider.get_tracer("some.genai.sdk")
     with recording(tmp_path) as home:
         with tracer.start_as_current_span("invoke_agent slow", attributes={"gen_ai.operation.name": "invoke_agent"}):
             chat = tracer.start_span("chat m", attributes={"gen_ai.operation.name": "chat"})
@@ -153,7 +153,7 @@ def test_open_spans_show_while_they_run_and_are_completed_when_they_end(provider
 
 
 def test_what_is_no_genai_span_is_left_out_but_for_what_stands_around_one(provider, tmp_path):
-    http, genai = provider.get_tracer("http.server"), provider.get_tracer("some.genai.library")
+    http, genai = provider.get_tracer("http.server"), provider.get_tracer("some.genai.sdk")
     with recording(tmp_path) as home:
         for _ in range(3):
             with http.start_as_current_span("GET /health"):
@@ -178,7 +178,7 @@ PROGRAM = textwrap.dedent(
     import looptape
     provider = TracerProvider()
     provider.add_span_processor(looptape.SpanProcessor())
-    tracer = provider.get_tracer("some.genai.library")
+    tracer = provider.get_tracer("some.genai.sdk")
     with tracer.start_as_current_span("invoke_agent a", attributes={"gen_ai.operation.name": "invoke_agent"}):
         with tracer.start_as_current_span("chat m", attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m-7"}):
             print("inside", flush=True)
@@ -206,7 +206,7 @@ def test_spans_that_were_open_at_a_kill_are_in_the_store_as_an_interrupted_turn(
 def test_without_content_no_text_is_written(provider, tmp_path, monkeypatch):
     monkeypatch.setenv("LOOPTAPE_CONTENT", "none")
     with recording(tmp_path) as home:
-        otel_sender.loop(provider.get_tracer("some.genai.library"))
+        otel_sender.loop(provider.get_tracer("some.genai.sdk"))
         text = str(home.records())
         run = home.run()
     assert "revenue" not in text
@@ -216,7 +216,7 @@ def test_without_content_no_text_is_written(provider, tmp_path, monkeypatch):
 
 def test_secrets_are_removed_before_anything_is_written(provider, tmp_path):
     with recording(tmp_path) as home:
-        with provider.get_tracer("some.genai.library").start_as_current_span("chat m") as span:
+        with provider.get_tracer("some.genai.sdk").start_as_current_span("chat m") as span:
             span.set_attribute("gen_ai.input.messages", f'[{{"role":"user","parts":[{{"content":"{KEY}"}}]}}]')
         text = str(home.records())
     assert KEY not in text
@@ -226,20 +226,20 @@ def test_secrets_are_removed_before_anything_is_written(provider, tmp_path):
 def test_nothing_that_goes_wrong_reaches_the_application(provider, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("looptape.tracer.span_processor._item", lambda span: 1 / 0)
     with recording(tmp_path):
-        otel_sender.loop(provider.get_tracer("some.genai.library"))
+        otel_sender.loop(provider.get_tracer("some.genai.sdk"))
     assert capsys.readouterr().err.count("looptape: recording had trouble") <= 1
 
 
 def test_recording_switched_off_takes_nothing(provider, tmp_path, monkeypatch):
     monkeypatch.setenv("LOOPTAPE", "off")
     with recording(tmp_path) as home:
-        otel_sender.loop(provider.get_tracer("some.genai.library"))
+        otel_sender.loop(provider.get_tracer("some.genai.sdk"))
         assert home.records() == []
 
 
 def test_a_copied_journal_with_spans_gives_the_same_run_elsewhere(provider, tmp_path):
     with recording(tmp_path) as home:
-        otel_sender.loop(provider.get_tracer("some.genai.library"))
+        otel_sender.loop(provider.get_tracer("some.genai.sdk"))
         home.end()
         (journal,) = (home.path / "journal").glob("*.jsonl")
         with open_store(tmp_path / "elsewhere") as store:
