@@ -160,7 +160,7 @@ def test_many_spans_below_the_limit_are_taken(tmp_path):
         (b"\xff\xfe", {}, 400, "JSON"),
         (b"\x0a\xff", {"kind": "application/x-protobuf"}, 400, "ExportTraceServiceRequest"),
         (b"not gzip", {"content_encoding": "gzip"}, 400, "gzip"),
-        (gzip.compress(b"{}" * 999)[:-9], {"content_encoding": "gzip"}, 400, "cut off"),
+        (gzip.compress(b"{}" * 999, mtime=0)[:-9], {"content_encoding": "gzip"}, 400, "cut off"),
         (b"{}", {"content_encoding": "br"}, 415, "gzip"),
         (b"{}", {"kind": "text/plain"}, 415, "application/x-protobuf"),
         (b"{}", {"path": "/v2/traces"}, 404, "/v1/traces"),
