@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 
 import pytest
@@ -26,3 +27,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave nothing behind."""
     if _home in config.stash:
         config.stash[_home].cleanup()
+
+
+# A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

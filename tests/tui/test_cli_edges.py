@@ -37,7 +37,10 @@ def test_an_interrupted_query_is_130(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
         time.sleep(2)
         asked.send_signal(signal.SIGINT)
-        out, err = asked.communicate(timeout=20)
+        try:
+            out, err = asked.communicate(timeout=20)
+        finally:
+            asked.kill()
     assert (asked.returncode, out, err.strip()) == (130, b"", b"")
 
 
