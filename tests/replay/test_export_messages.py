@@ -80,17 +80,12 @@ def test_a_run_without_turns_is_an_error() -> None:
 
 
 def test_the_raw_importer_takes_it_in_again(tmp_path: Path) -> None:
-    """Where that importer is here: the same messages come back as the request of the last turn, or inside it."""
+    """The same messages come back as the request of the last turn, or inside it."""
     sent = body(small_tape.records())
     path = tmp_path / "request.json"
     path.write_text(json.dumps(sent, indent=2))
     with memory_store() as store:
-        try:
-            (report,) = import_path(store, path)
-        except LooptapeError as trouble:
-            pytest.skip(f"no importer of raw messages yet ({trouble.slug})")
-        if not report.runs:
-            pytest.skip("no importer of raw messages yet")
+        (report,) = import_path(store, path)
         turns = store.turns(report.runs[0])
         assert [c.name for t in turns for c in t.tool_calls] == ["search"]
         assert turns[0].tool_calls[0].result == "revenue: 1200"

@@ -62,10 +62,12 @@ def test_what_is_wrong_is_said_with_the_cure(text: str, part: str) -> None:
 
 @given(st.text(max_size=40))
 def test_no_text_does_worse_than_a_usage_error(text: str) -> None:
+    refused: UsageError | None = None
     try:
         parse(text, NOW)
-    except UsageError:
-        pass
+    except UsageError as trouble:
+        refused = trouble
+    assert refused is None or (bool(refused.what) and refused.exit_code == 2)
 
 
 @given(st.text(min_size=1, max_size=20))
