@@ -1,10 +1,12 @@
 """Session files into the store: MB/s of one process with redaction on, and how much memory a very large file takes.
 
     python tests/bench/bench_import_files.py             median of three interleaved rounds, after memory
+    python tests/bench/bench_import_files.py --sizes 50 1000   memory for a file of 1 GB as well (needs the room)
     python tests/bench/bench_import_files.py --profile   where the time goes instead
 
 The aims: 40 MB/s for the importer, memory that does not grow with the file, one line of 100 MB named and passed
-over. Nothing fails here; a number on a busy machine is not a verdict.
+over, and of a followed session only what is new to be read. Nothing fails here; a number on a busy machine is not a
+verdict.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from claude_session import SessionLines, call, tokens
 from looptape.tracer.importers.claude import claude_code
 from looptape.tracer.importers.context import Context, Source
 from looptape.tracer.importers.report import Notes
+from testdata import folder as folder_of
 
 MB = 1_000_000
 ROUNDS = 3
@@ -145,6 +148,47 @@ def into_store(path: Path) -> None:
         import_path(store, path)
 
 
+def corpus() -> list[Path]:
+    """Real sessions, where they are at hand."""
+    place = folder_of("corpus")
+    return sorted((place / "claude_code").glob("*.jsonl")) if place is not None else []
+
+
+def following(folder: Path, size: int, rounds: int) -> None:
+    """A session of which 10 KB are new: reading alone, and with a store on disk."""
+    from looptape.tracer.importers.follow import import_growth
+    from looptape.tracer.importers.growth import Growth
+    from looptape.tracer.store import memory_store
+
+    path = folder / "followed.jsonl"
+    size = write(path, size)
+    data = path.read_bytes()
+    begin = data.rfind(b"\n", 0, size - 20_000 * rounds) + 1
+    path.write_bytes(data[:begin])
+    reading, storing = [], []
+    with memory_store() as store:
+        mark = import_growth(store, path, None)[1]
+        for _ in range(rounds):
+            end = data.find(b"\n", begin + 10_000) + 1
+            with path.open("ab") as file:
+                file.write(data[begin:end])
+            begin = end
+            source = Source(str(path), (path,), growth=Growth(mark))
+            start = time.perf_counter()
+            assert mark is not None
+            assert mark.fits(path)
+            for _record in claude_code.records(source, Notes(), Context()):
+                pass
+            reading.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            mark = import_growth(store, path, mark)[1]
+            storing.append(time.perf_counter() - start)
+    took = statistics.median(reading) * 1e3, statistics.median(storing) * 1e3
+    print(
+        f"10 KB more of a session of {size / MB:.0f} MB: read in {took[0]:.1f} ms, in the store after {took[1]:.0f} ms"
+    )
+
+
 def decoding(path: Path) -> None:
     """What cannot be had for less with this interpreter: every line decoded once."""
     with path.open("rb") as file:
@@ -175,6 +219,18 @@ def speed(folder: Path, size: int, rounds: int) -> None:
         rates = [size / MB / t for t in times]
         print(f"  {name:18} median {statistics.median(rates):6.1f} MB/s  max {max(rates):6.1f} MB/s")
     print("  aim: 40 MB/s for the importer (records only), redaction on")
+    real = corpus()
+    if real:
+        octets = sum(path.stat().st_size for path in real)
+        rates = []
+        for _ in range(2 * rounds):
+            start = time.process_time()
+            for path in real:
+                records_only(path)
+            rates.append(octets / MB / (time.process_time() - start))
+        print(
+            f"  {len(real)} real sessions, records only: median {statistics.median(rates):.1f} MB/s  max {max(rates):.1f}"
+        )
 
 
 def peak(path: Path) -> str:
@@ -201,7 +257,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--mb", type=int, default=60, help="size of the session for the speed")
     options.add_argument("--rounds", type=int, default=ROUNDS)
-    options.add_argument("--sizes", type=int, nargs="*", default=[50, 200, 400], help="MB, for the memory")
+    options.add_argument(
+        "--sizes", type=int, nargs="*", default=[50, 200, 400], help="MB, for the memory; 1000 is 1 GB"
+    )
     options.add_argument("--profile", action="store_true")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -214,6 +272,7 @@ def main() -> None:
             return
         memory(folder, given.sizes)  # first: a child's peak begins with the size of its parent
         speed(folder, given.mb * MB, given.rounds)
+        following(folder, given.mb * MB, 5)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from looptape.tracer import pricing
 from looptape.tracer.model import Usage
 from looptape.tracer.pricing import price
 
@@ -97,3 +98,33 @@ def test_the_price_of_the_day_counts():
     at = [int(day.timestamp()) * 1_000_000 for day in days]
     assert [usd(long, "claude-opus-4-6", at=when) for when in at] == [10, 5]
     assert usd(long, "claude-opus-4-6", at=None) == 5
+
+
+BUCKETS = ("input", "cache_read", "cache_write_5m", "cache_write_1h", "output")
+COUNTS = [  # below, at and beyond the begin of price tiers
+    (1, None, None, None, 1), (7_001, 13, None, None, 0), (0, 200_000, None, None, 3), (150_000, 50_001, None, None, 17),
+    (272_000, 3, 500, None, 90), (200_001, None, 7, 11, 5), (5, 1_000_003, None, 19, 23), (0, None, None, None, 0),
+]  # fmt: skip
+
+
+def test_every_listed_price_is_what_the_price_list_itself_works_out():
+    from genai_prices import Usage as Counts
+    from genai_prices import data_snapshot
+
+    at, seen, bad = datetime.fromtimestamp(NOW / 1_000_000, UTC), 0, []
+    for owner in data_snapshot.get_snapshot().providers:
+        for info in owner.models[::2] if owner.id in ("anthropic", "openai", "google") else ():
+            for counts in COUNTS * 2:  # the second time by rates that are known
+                usage = Usage(**dict(zip(BUCKETS, counts, strict=True)))
+                given = pricing._counts(usage)
+                try:
+                    wanted = info.calc_price(Counts(**given), owner, genai_request_timestamp=at).total_price
+                except (ValueError, LookupError):
+                    with pytest.raises((ValueError, LookupError)):
+                        pricing._total(owner, info, usage, at)
+                    continue
+                seen += 1
+                if pricing._total(owner, info, usage, at) != wanted:
+                    bad.append((owner.id, info.id, counts))
+    assert not bad
+    assert seen > 300

@@ -7,7 +7,7 @@ and an entry in IMPORTERS, or in another distribution an entry point (plugins.py
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -15,12 +15,13 @@ from typing import Any, Protocol, cast
 from .. import tape as tapes
 from ..errors import LooptapeError, UsageError
 from . import otlp, plugins, tape
-from .calls.grouping import together
+from .calls.grouping import MAX_TOGETHER, as_one, together
 from .claude import claude_bodies, claude_code
 from .codex import codex
 from .context import Context, Source
 from .files import sources
 from .inspect import inspect_ai
+from .known import context_of
 from .platforms import langfuse, langsmith
 from .report import FileReport, Notes
 from .summary import Summary
@@ -49,6 +50,12 @@ class Store(Protocol):
 
     def sql(self, query: str) -> Any:
         """Columns, types and rows of a query over the documented views."""
+
+    def rows(self, text: str, values: Iterable[Any] = ()) -> list[dict[str, Any]]:
+        """Rows of a query over the store's own tables."""
+
+    def put_together(self) -> list[str]:
+        """Makes runs of the spans that came in; lines for people."""
 
 
 IMPORTERS: tuple[Importer, ...] = cast(
@@ -112,14 +119,37 @@ def by_format(name: str) -> Importer:
     raise UsageError("unknown-format", what, f"Known: {', '.join([*(i.FORMAT for i in IMPORTERS), *plugins.names()])}")
 
 
-def import_path(store: Store, path: str | Path, *, format: str | None = None, strict: bool = False) -> list[FileReport]:
+def named_together(paths: Sequence[str | Path], format: str | None = None) -> list[str | Path | Source]:
+    """The paths in their order, with the OTLP files among them as one: traces and logs of a run are often files of their own."""
+    chosen = by_format(format) if format else None
+    mine = []
+    for path in map(Path, paths):
+        source = Source(str(path), (path,))
+        if str(path) != "-" and path.is_file() and _is_otlp(source, chosen):
+            mine.append(path)
+    if len(mine) < 2 or sum(f.stat().st_size for f in mine) > MAX_TOGETHER:
+        return list(paths)
+    others = [p for p in paths if Path(p) not in mine]
+    at = next(i for i, p in enumerate(paths) if Path(p) in mine)
+    return [*others[:at], as_one(list(dict.fromkeys(mine))), *others[at:]]
+
+
+def import_path(
+    store: Store,
+    path: str | Path | Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    context: Context | None = None,
+) -> list[FileReport]:
     """Imports a file, every known file of a folder, or standard input (``-``).
 
     Args:
         store: Where the records go; one transaction a file.
-        path: File, folder or ``-``.
+        path: File, folder or ``-``; or files that `named_together` put together.
         format: Name of the format; None recognises it by content.
         strict: Lines that cannot be read and unknown kinds refuse their file.
+        context: `context_of` the store, when many paths are imported one after the other.
 
     Raises:
         UsageError: The path or the format does not exist (exit 2).
@@ -128,10 +158,10 @@ def import_path(store: Store, path: str | Path, *, format: str | None = None, st
             others are still imported.
     """
     chosen = by_format(format) if format else None
-    whole_folder = str(path) != "-" and Path(path).is_dir()
-    context = _context(store)
+    whole_folder = not isinstance(path, Source) and str(path) != "-" and Path(path).is_dir()
+    context = context or context_of(store)
     reports = []
-    found = sources(path)
+    found = iter([path]) if isinstance(path, Source) else sources(path)
     for source in together(found, lambda s: _is_otlp(s, chosen)) if whole_folder else found:
         try:
             reports.append(_import_one(store, source, chosen, context, strict=strict))
@@ -163,12 +193,16 @@ def _import_one(store: Store, source: Source, chosen: Importer | None, context: 
             return FileReport(source.label, "empty", warnings=("the file is empty (0 bytes)",))
         importer = chosen or recognise(head, source.label)
         notes, summary = Notes(), Summary()
-        records = summary.follow(importer.records(source, notes, context))
+        records = _halves(summary.follow(importer.records(source, notes, context)), notes)
         numbered = _Numbered(_checked(records, source, notes, strict=strict), notes)
         kept = store.ingest(numbered, accept=lambda told: _bad(told.bad, numbered, source, notes, strict=strict))
         if isinstance(importer, plugins.Plugin):  # one that failed may have been asked before it
             for trouble in plugins.troubles():
                 notes.warn(trouble)
+        if source.growth is not None and (kept.differs or kept.bad):
+            source.growth.forget()
+        if notes.traces is not None:
+            _put_together(store, notes)
         for run, turn in kept.differs.items():
             notes.warn(f"run {run} is here already and differs at turn {turn}: kept what was there")
     except OSError as error:
@@ -176,6 +210,29 @@ def _import_one(store: Store, source: Source, chosen: Importer | None, context: 
             "unreadable-file", f"{source.label}: {error.strerror or error}", "Check that it can be read"
         ) from None
     return replace(notes.report(source.label, importer.FORMAT), **summary.facts())
+
+
+def _halves(records: Iterator[tapes.Record], notes: Notes) -> Iterator[tapes.Record]:
+    """The records; of a file whose spans the store puts together only those, the runs are for its report."""
+    for record in records:
+        if notes.traces is None or record["kind"] == "otlp":
+            yield record
+
+
+def _put_together(store: Store, notes: Notes) -> None:
+    """What the file tells joins what others told of the same traces; the notes name the runs of it all."""
+    for text in store.put_together():
+        notes.warn(text)
+    query = (
+        "select distinct t.run from base.otlp_run_traces as t join base.runs as r on r.id = t.run "
+        "where t.trace in (select unnest(?::varchar[])) order by t.run"
+    )
+    found = store.rows(query, [sorted(notes.traces or ())])
+    if found:
+        notes.runs = {row["run"]: None for row in found}
+    else:
+        notes.runs = {}
+        notes.warn("what it tells is here already, from files that told more")
 
 
 class _Numbered:
@@ -212,7 +269,7 @@ def _checked(records: Iterator[tapes.Record], source: Source, notes: Notes, *, s
     """The records; raises at the end, so that nothing is kept, when the file is of no use."""
     yield from records
     first = notes.skipped[0] if notes.skipped else {"line": 1, "reason": "no object"}
-    if not notes.counts["objects"]:
+    if not notes.counts["objects"] and not (source.growth and source.growth.later):
         what = f"{source.label}: line {first['line']}: {first['reason']}"
         raise LooptapeError(
             "nothing-readable", f"{what}; no line of the file could be read", "Check that it is the right file"
@@ -228,20 +285,13 @@ def _checked(records: Iterator[tapes.Record], source: Source, notes: Notes, *, s
         )
 
 
-def _context(store: Store) -> Context:
-    """What the store knows already; asked before the first transaction begins."""
-    ended = store.sql("select id, epoch_us(ended_at) from runs where ended_at is not null")
-    calls = store.sql("select id, run, turn from tool_calls where name in ('Task', 'Agent')")
-    query = "select run, number, flags from turns where array_to_string(flags, ' ') like '%parent % not received%'"
-    orphans: dict[str, list[tuple[str, int, list[str]]]] = {}
-    for run, turn, flags in store.sql(query)[2]:
-        for missing in (f.split()[1] for f in flags if f.endswith(" not received") and f.startswith("parent ")):
-            orphans.setdefault(missing, []).append((run, int(turn), list(flags)))
-    return Context(
-        ended={run: int(at) for run, at in ended[2]},
-        calls={call: (run, int(turn)) for call, run, turn in calls[2]},
-        orphans=orphans,
-    )
-
-
-__all__ = ["IMPORTERS", "FileReport", "Importer", "by_format", "import_path", "recognise"]
+__all__ = [
+    "IMPORTERS",
+    "FileReport",
+    "Importer",
+    "by_format",
+    "context_of",
+    "import_path",
+    "named_together",
+    "recognise",
+]

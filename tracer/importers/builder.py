@@ -19,11 +19,13 @@ from ..model import BUCKETS, Usage
 from ..providers import by_api
 from ..providers.answer import Answer, AnswerCall
 from ..redaction import redact
+from .numbers import Numbers
 from .writing import writer
 
 END_FIELDS = (
     "status", "error", "error_type", "attempts", "first_chunk_at", "request_id", "reported_cost_usd",
 )  # fmt: skip
+MAX_WRITTEN = 20_000
 _dumps = writer(default=str)
 
 
@@ -55,17 +57,17 @@ class RunBuilder:
         self.calls = 0
         self.unanswered: dict[str, int] = {}
         self.last: Answer = Answer()
-        self._provider = by_api(api)
-        named = self._provider.NAME if api == self._provider.API else api
-        self._name = named if provider is None else provider or None
+        known = by_api(api)
+        named = known.NAME if api == known.API else api
+        self._name = (named if api != "manual" else None) if provider is None else provider or None
         self._out: list[tape.Record] = []
         self._written: set[str] = set()
-        self._history: list[str] = []
+        self._fresh: list[str] = []  # what joined the history since the last turn
         self._base = 0
         self._kept = 0
         self._user_turn = False
         self._parts: dict[str, str | None] = {"system": None, "tools": None, "params": None}
-        self._owners: dict[str, int] = {}
+        self._owners = Numbers()
         self._put("run_start", at=started_at, source=source, **_clean(facts))
 
     def update(self, **facts: Any) -> None:
@@ -78,15 +80,17 @@ class RunBuilder:
             if value is not None:
                 self._parts[name] = self._blob(value)
 
-    def message(self, message: Any, *, prompt: bool = False) -> None:
-        """A message that the model sees from the next turn on; ``prompt``: a person's word."""
-        self._history.append(self._blob(message))
+    def message(self, message: Any, *, prompt: bool = False) -> str:
+        """A message that the model sees from the next turn on (``prompt``: a person's word); gives its hash."""
+        key = self._blob(message)
+        self._fresh.append(key)
         self._user_turn |= prompt
+        return key
 
     @property
     def length(self) -> int:
         """Messages in the history so far: what ``restart`` counts."""
-        return len(self._history)
+        return self._kept + len(self._fresh)
 
     def owner(self, call: str) -> int | None:
         """The turn that made this call; None when no turn told so far did."""
@@ -94,7 +98,7 @@ class RunBuilder:
 
     def restart(self, kept: int = 0) -> None:
         """The history is cut to its first ``kept`` messages (a compaction, a trimmed context)."""
-        del self._history[kept:]
+        del self._fresh[max(0, kept - self._kept) :]
         self._kept = min(self._kept, kept)
 
     def turn(
@@ -124,7 +128,7 @@ class RunBuilder:
                 (agent, step, flags, inherited, mode, caller, trace_id, span_id, ...).
         """
         self.turns += 1
-        said = answer or (by_api(api) if api else self._provider).answer(response)
+        said = answer or by_api(api or self.api).answer(response)
         self.last = said
         end = {name: more.pop(name) for name in END_FIELDS if name in more}
         self._put(
@@ -133,7 +137,7 @@ class RunBuilder:
             at=at,
             keep=self._kept,
             base=self._base or None if self._kept else None,
-            append=self._history[self._kept :],
+            append=self._fresh,
             provider=provider or self._name,
             api=api or self.api,
             model=model,
@@ -141,10 +145,11 @@ class RunBuilder:
             **self._parts,
             **{"mode": "full", "inherited": False, **more, "flags": list(more.get("flags", ()))},
         )
-        self._base, self._kept, self._user_turn = self.turns, len(self._history), False
+        self._base, self._kept, self._user_turn = self.turns, self.length, False
+        self._fresh = []
         self._end(said, response, usage or said.usage, model, ended_at, end)
         if message is not None:
-            self._history.append(self._blob(message))
+            self._fresh.append(self._blob(message))
         for call in said.calls:
             self._owners[call.id] = self.turns
             if not call.provider_side:
@@ -156,7 +161,8 @@ class RunBuilder:
         self,
         call: str,
         *,
-        message: Any,
+        message: Any = None,
+        key: str | None = None,
         path: str,
         is_error: bool | None = None,
         error_class: str | None = None,
@@ -167,13 +173,14 @@ class RunBuilder:
         """A tool result inside a message that goes to the model; False when no call of this run has that id.
 
         Args:
+            key: The hash of the message, where it is known from `message`.
             path: JSONPath of the result within the message.
             returned: What the tool gave its client, where that differs from what the model saw.
             join: False when the message is already in the history (several results in one message).
         """
-        key = self._blob(message)
+        key = key or self._blob(message)
         if join:
-            self._history.append(key)
+            self._fresh.append(key)
         owner = self._owners.get(call)
         if owner is None:
             return False
@@ -270,6 +277,8 @@ class RunBuilder:
     def _blob(self, value: Any) -> str:
         record = tape.blob(redact(_dumps(value)))
         if record["hash"] not in self._written:
+            if len(self._written) >= MAX_WRITTEN:
+                self._written.clear()  # the store knows the others
             self._written.add(record["hash"])
             self._out.append(record)
         key: str = record["hash"]

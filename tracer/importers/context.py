@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -11,6 +11,7 @@ from typing import IO
 from ..errors import LooptapeError
 from . import reading
 from .compressed import unpacked
+from .growth import Growth
 
 # a document that must be decoded as a whole (one JSON value, a cassette) needs about ten times this in memory
 MAX_DOCUMENT_BYTES = 256 << 20
@@ -24,11 +25,13 @@ class Source:
         label: What people call it: the path as given, ``-`` for standard input.
         files: The files in order; empty for a stream.
         stream: Bytes that are no file (standard input, kept in a temporary file so that they can be read twice).
+        growth: For a file that is followed: where to begin, and where reading stopped.
     """
 
     label: str
     files: tuple[Path, ...] = ()
     stream: IO[bytes] | None = None
+    growth: Growth | None = None
 
     @property
     def path(self) -> Path | None:
@@ -72,7 +75,7 @@ class Source:
         """Numbered lines of all files; the numbers start anew with each file."""
         for path in self.files or (None,):
             with self.open(path) as stream:
-                yield from reading.lines(stream)
+                yield from reading.lines(stream) if self.growth is None else self.growth.read(stream)
 
 
 @dataclass(slots=True)
@@ -83,14 +86,18 @@ class Context:
         ended: End times (µs) of runs that the store already holds, so that a shorter copy of a session
             that comes after a longer one does not undo its end.
         calls: Call id of a sub-agent's start -> run and turn that made it.
+        unlinked: Sub-agents' runs whose call is not known yet.
         orphans: Id of a span that was named as a parent and not received -> run, turn and flags of what named it.
+        traced: Whether spans of one of these traces are in the store as they came, and which of them are in a file's runs.
         agents: (session, agent id) -> call id, as told by the results of such calls.
     """
 
     ended: Mapping[str, int] = field(default_factory=dict)
     calls: dict[str, tuple[str, int]] = field(default_factory=dict)
     agents: dict[tuple[str, str], str] = field(default_factory=dict)
+    unlinked: set[str] = field(default_factory=set)
     orphans: Mapping[str, Sequence[tuple[str, int, Sequence[str]]]] = field(default_factory=dict)
+    traced: Callable[[Collection[str]], tuple[bool, Collection[str]]] = lambda traces: (False, ())
 
 
 def _head_of(stream: IO[bytes]) -> bytes:

@@ -1,15 +1,20 @@
-"""A JSON document too large to decode as a whole: its members one by one, the items of chosen lists one by one."""
+"""A JSON document too large to decode as a whole: the values that somebody wants of it, one by one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any, Literal
 
 from . import reading
 
 CHUNK_BYTES = 1 << 18
+
+# What is wanted of a value: None is the value itself; of a list or object some of its members, by key ("*" is every
+# other key, and every item of a list). What is not named is read past.
+Rule = Mapping[str, Any] | None
+_PASS: Rule = {}
 
 # a whole string, or else a bracket, or the quote of a string that ends beyond the buffer
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["{}\[\]]', re.DOTALL)
@@ -29,62 +34,71 @@ class Broken(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of the document, or an item of a list that was taken apart.
+    """A value that was wanted, or the begin or end of one that was taken apart.
 
     Attributes:
+        path: Keys and (from 1) positions from the document to it; () is the document.
         raw: Its bytes, not decoded and not checked; None when they are more than the limit.
-        line: Where it begins, from 1.
-        item: Position in its list, from 1; None for a member as a whole.
+        line: Where it begins, from 1; of an ``end``, where that is.
     """
 
-    key: str
+    kind: Literal["value", "begin", "end"]
+    path: tuple[str | int, ...]
     raw: bytes | None
     line: int
-    item: int | None = None
 
 
-def members(stream: IO[bytes], apart: Collection[str], limit: int) -> Iterator[Member]:
-    """The members of the object that a stream holds, in order. Memory follows the largest of them.
+def members(stream: IO[bytes], rule: Rule, limit: int) -> Iterator[Member]:
+    """What the rule wants of the object that a stream holds, in order. Memory follows the largest value of it.
 
     Args:
-        stream: From its beginning; need not be seekable.
-        apart: Keys whose lists are given item by item.
-        limit: Bytes of one member or item; a longer one is read past and has no ``raw``.
+        stream: From its beginning; need not be seekable. It is read to its end.
+        rule: What to take apart, and what of it.
+        limit: Bytes of one value; a longer one is read past and has no ``raw``.
 
     Raises:
         Broken: At the first place that is no JSON object.
     """
     scan = _Scan(stream, limit)
-    scan.expect(b"{", "the document is not a JSON object")
-    if scan.peek() == b"}":
-        scan.expect(b"}", "no object")
-        scan.end()
+    if scan.peek() != b"{":
+        raise Broken(scan.line(), "no JSON object")
+    yield from _value(scan, (), rule)
+    scan.end()
+
+
+def _value(scan: _Scan, path: tuple[str | int, ...], rule: Rule) -> Iterator[Member]:
+    first = scan.peek()
+    if not rule or first not in (b"{", b"["):
+        line, raw = scan.value(wanted=rule is not _PASS)
+        if rule is not _PASS:
+            yield Member("value", path, raw, line)
         return
-    while True:
+    yield Member("begin", path, None, scan.line())
+    scan.sign(first, "")
+    if scan.peek() == (b"}" if first == b"{" else b"]"):
+        scan.sign(b"}]", "")
+    else:
+        yield from (_pairs if first == b"{" else _items)(scan, path, rule)
+    yield Member("end", path, None, scan.line())
+
+
+def _pairs(scan: _Scan, path: tuple[str | int, ...], rule: Mapping[str, Any]) -> Iterator[Member]:
+    others = rule.get("*", _PASS)
+    sign = b","
+    while sign == b",":
         key = _key(scan)
-        scan.expect(b":", "no colon after a key")
-        if key in apart and scan.peek() == b"[":
-            yield from _items(scan, key)
-        else:
-            line, raw = scan.value()
-            yield Member(key, raw, line)
-        if scan.sign(b",}", "no comma between members") == b"}":
-            scan.end()
-            return
+        scan.sign(b":", "no colon after a key")
+        yield from _value(scan, (*path, key), rule.get(key, others))
+        sign = scan.sign(b",}", "no comma between members")
 
 
-def _items(scan: _Scan, key: str) -> Iterator[Member]:
-    scan.expect(b"[", "no list")
-    if scan.peek() == b"]":
-        scan.expect(b"]", "no list")
-        return
-    item = 0
-    while True:
-        item += 1
-        line, raw = scan.value()
-        yield Member(key, raw, line, item)
-        if scan.sign(b",]", "no comma between items") == b"]":
-            return
+def _items(scan: _Scan, path: tuple[str | int, ...], rule: Mapping[str, Any]) -> Iterator[Member]:
+    others = rule.get("*", _PASS)
+    sign, number = b",", 0
+    while sign == b",":
+        number += 1
+        yield from _value(scan, (*path, number), others)
+        sign = scan.sign(b",]", "no comma between items")
 
 
 def _key(scan: _Scan) -> str:
@@ -137,19 +151,15 @@ class _Scan:
         self.at = self.pos = self.pos + 1
         return found
 
-    def expect(self, allowed: bytes, reason: str) -> None:
-        """As `sign`, where only one will do."""
-        self.sign(allowed, reason)
-
     def end(self) -> None:
         """Nothing but space may follow."""
         if self.peek():
             raise Broken(self.line(), "what follows the document is not read")
 
-    def value(self) -> tuple[int, bytes | None]:
-        """Line and bytes of the next value."""
+    def value(self, *, wanted: bool = True) -> tuple[int, bytes | None]:
+        """Line and bytes of the next value; of one that is not wanted nothing stays in memory."""
         first = self.peek()
-        line, self.over = self.line(), False
+        line, self.over = self.line(), not wanted
         if not first:
             raise self.cut()
         if first in b"{[":

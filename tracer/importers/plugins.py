@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import tape
 from ..errors import LooptapeError
 from .context import Context, Source
 from .report import Notes
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "looptape.importers"
 
@@ -87,6 +89,8 @@ def forget() -> None:
 
 @functools.cache
 def _entries() -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # a moment, and most files are of a format that we know
+
     return tuple(entry_points(group=GROUP))
 
 

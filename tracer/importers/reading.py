@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -14,52 +14,133 @@ from .report import Notes
 
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 64 << 20
+_PIECE = 1 << 20
+_TOGETHER = 1 << 16  # bytes that are searched for secrets at once
+_LINE_COST = 100
+_CLEAN, _SUSPECT, _NOISE = "clean", "suspect", "noise"
 
 # NaN and Infinity are no JSON and the store refuses them: they become their names
 _decoder = json.JSONDecoder(parse_constant=lambda name: name)
+_scan = _decoder.raw_decode
 
 
 def lines(stream: IO[bytes], limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | None]]:
     """Line numbers and lines; None for a line longer than ``limit`` bytes, which is passed over."""
     number = 0
-    while raw := stream.readline(limit + 1):
+    while raw := stream.readline(_PIECE):
         number += 1
-        if len(raw) > limit and not raw.endswith(b"\n"):
-            while (rest := stream.readline(limit)) and not rest.endswith(b"\n"):
-                pass
-            yield number, None
+        if len(raw) == _PIECE and raw[-1:] != b"\n":
+            yield number, _long_line(stream, raw, limit)
         else:
-            yield number, raw
+            yield number, raw if len(raw) - (raw[-1:] == b"\n") <= limit else None
 
 
-def objects(numbered: Iterable[tuple[int, bytes | None]], notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
+def _long_line(stream: IO[bytes], begin: bytes, limit: int) -> bytes | None:
+    """A line by its pieces: of one that is too long no more than the limit is ever held."""
+    pieces, size, piece = [begin], len(begin), begin
+    while piece[-1:] != b"\n" and (piece := stream.readline(_PIECE)):
+        size += len(piece)
+        if size - (piece[-1:] == b"\n") <= limit:
+            pieces.append(piece)
+        else:
+            pieces.clear()
+    return b"".join(pieces) if size - (piece[-1:] == b"\n") <= limit else None
+
+
+def objects(
+    numbered: Iterable[tuple[int, bytes | None]],
+    notes: Notes,
+    *,
+    noise: Callable[[bytes], bool] | None = None,
+    at_end: Callable[[], None] | None = None,
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and JSON object for every object of the lines, secrets removed.
 
     A line may hold several objects (some recorders lose a newline); an empty line is nothing;
     every other line that gives no object is noted with its reason.
+
+    Args:
+        noise: True for lines that hold an object of no interest: they are counted, not decoded.
+        at_end: Called once when all whole lines are done with: before a last one that has no newline (yet).
     """
-    for number, raw in numbered:
-        if raw is None:
+    counts = notes.counts
+    for number, raw, kind in _looked_at(numbered, noise):
+        if kind is _NOISE:
+            counts["lines"] += 1
+            counts["objects"] += 1
+        elif raw is None:
             notes.skip(number, f"longer than {MAX_LINE_BYTES >> 20} MB")
+        else:
+            if at_end is not None and raw[-1:] != b"\n":
+                at_end()
+                at_end = None
+            value = _only_object(raw) if kind is _CLEAN else None
+            if value is None:
+                yield from _objects(number, raw, kind is _SUSPECT, notes)
+            else:
+                counts["lines"] += 1
+                counts["objects"] += 1
+                yield number, value
+    if at_end is not None:
+        at_end()
+
+
+def _only_object(raw: bytes) -> dict[str, Any] | None:
+    """The object of a line that is one object and nothing else, as nearly all are; None for any other."""
+    if raw[:1] != b"{":
+        return None
+    try:
+        text = raw.decode()
+        value, end = _scan(text, 0)
+    except (ValueError, RecursionError, StopIteration):
+        return None
+    return value if text[end:] in ("\n", "", "\r\n") else None
+
+
+def _objects(number: int, raw: bytes, suspect: bool, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of one line."""
+    text = raw.decode("utf-8", "replace").strip()
+    if number == 1:
+        text = text.lstrip("\ufeff").lstrip()
+    if not text:
+        return
+    notes.counts["lines"] += 1
+    secrets = False
+    for value in _values(text, number, notes, tail=raw[-1:] != b"\n"):
+        if suspect:
+            value, changed = _cleaned(value)
+            notes.counts["lines_with_secrets"] += changed and not secrets
+            secrets |= changed
+        if not isinstance(value, dict):
+            notes.skip(number, f"not a JSON object ({_kind(value)})")
             continue
-        text = raw.decode("utf-8", "replace").strip()
-        if number == 1:
-            text = text.lstrip("\ufeff").lstrip()
-        if not text:
-            continue
-        notes.counts["lines"] += 1
-        suspect = may_hold_secret(raw)
-        secrets = False
-        for value in _values(text, number, notes, tail=not raw.endswith(b"\n")):
-            if suspect:
-                value, changed = _cleaned(value)
-                notes.counts["lines_with_secrets"] += changed and not secrets
-                secrets |= changed
-            if not isinstance(value, dict):
-                notes.skip(number, f"not a JSON object ({_kind(value)})")
-                continue
-            notes.counts["objects"] += 1
-            yield number, value
+        notes.counts["objects"] += 1
+        yield number, value
+
+
+def _looked_at(
+    numbered: Iterable[tuple[int, bytes | None]], noise: Callable[[bytes], bool] | None
+) -> Iterator[tuple[int, bytes | None, str]]:
+    """Lines, and whether each may hold a secret: asked of many at once, since most hold none."""
+    part: list[tuple[int, bytes | None, str]] = []
+    size = 0
+    for number, raw in numbered:
+        silent = raw is not None and noise is not None and noise(raw)
+        part.append((number, raw, _NOISE if silent else _CLEAN))
+        size += _LINE_COST if raw is None or silent else len(raw) + _LINE_COST
+        if size >= _TOGETHER:
+            yield from _judged(part)
+            part, size = [], 0
+    yield from _judged(part)
+
+
+def _judged(part: list[tuple[int, bytes | None, str]]) -> Iterable[tuple[int, bytes | None, str]]:
+    if not may_hold_secret(b"".join([raw for _, raw, kind in part if raw and kind is _CLEAN])):
+        return part
+    return [
+        (number, raw, _SUSPECT if raw and kind is _CLEAN and may_hold_secret(raw) else kind)
+        for number, raw, kind in part
+    ]
 
 
 def decode(raw: bytes) -> Any:

@@ -80,6 +80,7 @@ class Notes:
         self.runs: dict[str, None] = {}
         self.turns = 0
         self.tool_calls = 0
+        self.traces: set[str] | None = None  # set: the store puts its runs together, of these traces
         self.line = 0  # the one being read, where the importer reads lines that are records
         self.skipped: list[dict[str, Any]] = []
         self.unknown: Counter[str] = Counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 from .. import tape
 from ..model import BUCKETS
 
+_MARK = "[redacted:"
 _SECRET = re.compile(r"\[redacted:([a-z0-9-]+)\]")
 # in JSON text a quotation mark of a string's own is escaped: these are found in the structure only
 _THINKING = re.compile(r'"type":\s*"thinking"')
@@ -35,7 +37,7 @@ class Summary:
 
     def __init__(self) -> None:
         self._turns: dict[tuple[str, int], _Turn] = {}
-        self._secrets: dict[str, Counter[str]] = {}
+        self._secrets: dict[int, Counter[str]] = {}
         self._answered: set[tuple[str, int, str]] = set()
         self._system = False
         self._unsigned = False
@@ -47,7 +49,9 @@ class Summary:
             kind = record["kind"]
             if kind == "blob":
                 self._blob(record)
-            elif kind in ("turn_start", "turn_end", "call_start", "call_end", "call_seen"):
+            else:
+                self._beside(record)
+            if kind in ("turn_start", "turn_end", "call_start", "call_end", "call_seen"):
                 self._turn(kind, record)
             yield record
 
@@ -69,12 +73,44 @@ class Summary:
         if not isinstance(text, str):
             self._emptied += 1
             return
-        if "[redacted:" in text:  # a text that comes again is counted once
-            self._secrets[str(record.get("hash"))] = Counter(_SECRET.findall(text))
+        if _MARK in text:
+            self._found(text)
         if '"thinking"' in text and _THINKING.search(text) and not _SIGNED.search(text):
             self._unsigned = True
         if not self._system and _SYSTEM.search(text[:_EDGE] + text[-_EDGE:]):
             self._system = True
+
+    def _beside(self, record: tape.Record) -> None:
+        """What a record says itself: arguments, results that no model saw, errors, events. A title is a prompt's beginning."""
+        for name, value in record.items():
+            if isinstance(value, str):
+                if _MARK in value and name != "title":
+                    self._found(value)
+            elif value and isinstance(value, (dict, list)):
+                self._within(value)
+
+    def _within(self, value: Any) -> None:
+        todo = [value]
+        while todo:
+            node = todo.pop()
+            for child in node.values() if isinstance(node, dict) else node:
+                if isinstance(child, str):
+                    if _MARK in child:
+                        self._found(child)
+                elif isinstance(child, (dict, list)):
+                    todo.append(child)
+
+    def _found(self, text: str) -> None:
+        """A text with removed secrets, or JSON whose texts have them. One that comes again is counted once."""
+        if text[:1] in ("{", "["):
+            try:
+                decoded = json.loads(text)
+            except (ValueError, RecursionError):
+                decoded = None
+            if isinstance(decoded, (dict, list)):
+                self._within(decoded)
+                return
+        self._secrets[hash(text)] = Counter(_SECRET.findall(text))
 
     def _turn(self, kind: str, record: tape.Record) -> None:
         run, number, call = record.get("run"), record.get("turn"), record.get("call")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import tape
+from .. import ci_tape, tape
 from ..canonical import digest
 from ..errors import LooptapeError
 from .context import Context, Source
@@ -49,7 +49,7 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
     """The records as they stand, secrets removed, followed by the ends of what was cut off."""
     runs: dict[str, _Run] = {}
     renamed: dict[str, str] = {}
-    for number, record in objects(source.lines(), notes):
+    for number, record in ci_tape.restored(objects(source.lines(), notes), ids=True):
         kind = record.get("kind")
         notes.line = number
         if kind == "header":

@@ -20,23 +20,7 @@ def writer(**options: Any) -> Callable[[Any], str]:
     as_it_is = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), **options).encode
 
     def dumps(value: Any) -> str:
-        if _is_ascii(value, 6):
-            text = ascii_only(value)
-            if "\\u" not in text:
-                return text
-        return as_it_is(value)
+        text = ascii_only(value)
+        return as_it_is(value) if "\\u" in text else text
 
     return dumps
-
-
-def _is_ascii(value: Any, depth: int) -> bool:
-    """True when all texts are ASCII, as far as ``depth`` levels show; it only has to be a good guess."""
-    if isinstance(value, str):
-        return value.isascii()
-    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(child, str):
-            if not child.isascii():
-                return False
-        elif isinstance(child, (dict, list)) and depth and not _is_ascii(child, depth - 1):
-            return False
-    return True

@@ -66,10 +66,12 @@ def run_start(batch: Batch, record: Record) -> None:
     if above and (wrong := ancestry.wrong(batch, row["id"], above)):
         warn(row, [wrong])
     elif parent:
+        same = row.get("parent_run") == above  # less known of the same parent takes nothing back
+        turn, call = whole(parent.get("turn"), "parent turn", limit=2**31 - 2), text(parent.get("call"), "parent call")
         row.update(
             parent_run=above,
-            parent_turn=whole(parent.get("turn"), "parent turn", limit=2**31 - 2),
-            parent_call=text(parent.get("call"), "parent call"),
+            parent_turn=row.get("parent_turn") if same and turn is None else turn,
+            parent_call=row.get("parent_call") if same and call is None else call,
             parent_kind=text(parent.get("kind"), "parent kind") or "fork",
         )
         if row["parent_run"] and row["parent_turn"]:

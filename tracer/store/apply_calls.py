@@ -33,6 +33,8 @@ def call_end(batch: Batch, record: Record) -> None:
         "returned_digest": text(record.get("digest"), "digest"),
         "returned_length": whole(record.get("length"), "length"),
         "returned_class": text(record.get("error_class"), "error_class"),
+        "returned_type": text(record.get("error_type"), "error_type"),
+        "returned_as": text(record.get("gave"), "gave"),
         "returned_state": text(record.get("state"), "state") or "done",
         "returned_error": record["is_error"] if isinstance(record.get("is_error"), bool) else None,
     }
@@ -64,27 +66,26 @@ def call_seen(batch: Batch, record: Record) -> None:
     }
     if record.get("returned") is not None:  # what the tool gave its client, where an importer found it
         given["returned_json"] = dumps(record["returned"])
-    content = batch.text_of(record.get("message"))
-    if content is not None and path:
-        seen = result_text(at_path(loads(content), path))
-        if seen is not None:
-            given.update(seen_digest=digest(seen), seen_length=len(seen))
+    seen = result_text(at_path(batch.value_of(record.get("message")), path)) if path else None
+    if seen is not None:
+        given.update(seen_digest=digest(seen), seen_length=len(seen))
     row = batch.call(record)
     speak(batch.runs[row["run"]])
     row.update(given)
-    forget_twice(batch, row, content)
+    forget_twice(batch, row, seen)
 
 
-def forget_twice(batch: Batch, row: Row, content: str | None = None) -> None:
-    """Drops what the tool returned where the model saw just that: a result is stored once."""
+def forget_twice(batch: Batch, row: Row, seen: str | None = None) -> None:
+    """Drops what the tool returned where the model saw just that (``seen``, if known): a result is stored once."""
     if row.get("returned_json") is None or row.get("seen_blob") is None or not row.get("seen_path"):
         return
-    if content is None:
-        key = next((k for k, b in batch.blobs.items() if b["id"] == row["seen_blob"]), None)
+    if seen is None:
+        key = batch.hash_of(row["seen_blob"])
         content = batch.text_of(key) if key else _stored_text(batch, row["seen_blob"])
-    if content is None:
-        return
-    if same_result(loads(row["returned_json"]), at_path(loads(content), row["seen_path"])):
+        if content is None:
+            return
+        seen = result_text(at_path(batch.value_of(key) if key else loads(content), row["seen_path"]))
+    if same_result(loads(row["returned_json"]), seen):
         row["returned_json"] = None
 
 

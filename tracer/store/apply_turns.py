@@ -9,7 +9,7 @@ from ..providers import Answer, by_api
 from ..tape import Record
 from .batch import Batch
 from .rows import USAGE, Bad, Row, listing, mapping, number, text, tokens, warn, whole
-from .text import dumps, loads, result_text
+from .text import dumps, result_text
 
 _START_TEXTS = (
     "provider", "api", "agent", "caller", "step", "trace_id", "span_id", "parent_span_id", "url",
@@ -85,6 +85,8 @@ def turn_end(batch: Batch, record: Record) -> None:
     if wrong and NO_COUNT not in (run.get("warnings_json") or ""):
         warn(run, [f"{NO_COUNT}: turn {turn['number']}, {', '.join(wrong)}"])
     turn.update(given)
+    if "inherited" in record:  # known only when it is answered: the answer came from a recording
+        turn["inherited"] = record["inherited"] is True
     if at is not None:
         turn["ended_at"] = at
     key = (turn["run"], turn["number"])
@@ -130,8 +132,7 @@ def _flags(record: Record, *more: str) -> str | None:
 
 def _response(batch: Batch, record: Record) -> Any:
     key = record.get("response")
-    content = batch.text_of(key) if isinstance(key, str) else None
-    body = loads(content)
+    body = batch.value_of(key) if isinstance(key, str) else None
     return body if not isinstance(body, str) else None
 
 
@@ -185,6 +186,7 @@ def _attempt(given: dict[str, Any]) -> Row:
         "started_at": whole(given.get("started_at"), "attempt started_at"),
         "ended_at": whole(given.get("ended_at"), "attempt ended_at"),
         "request_id": text(given.get("request_id"), "attempt request_id"),
+        "body": text(given.get("body"), "attempt body"),
         "headers_json": dumps(mapping(given.get("headers"), "headers")) if given.get("headers") else None,
     }
 

@@ -10,9 +10,11 @@ from ..canonical import digest
 from .otlp import RawSpans
 from .rows import Bad, Connection, Row, append, delete_turns, select, text, whole
 from .spans import History, Span
-from .text import encode, facts
+from .text import encode, facts, loads
 
 _HASH = re.compile("[0-9a-f]{32}")
+_BLOBS = ("hash", "system", "tools", "params", "response", "message")
+_DECODED_CHARS = 8000  # longer texts are decoded again: all decoded ones of a slice would be much memory
 Key = tuple[str, int]
 
 
@@ -32,6 +34,8 @@ class Batch:
         self.events: dict[tuple[Any, ...], Row | None] = {}
         self.blobs: dict[str, Row] = {}
         self.texts: dict[str, str] = {}
+        self._values: dict[str, Any] = {}
+        self._hashes: dict[int, str] = {}
         self.spoken: dict[str, None] = {}
         self.touched: set[Key] = set()
         self.raw = RawSpans()
@@ -54,6 +58,7 @@ class Batch:
             self.runs[row["id"]] = self._remember(row)
         if not self.runs:
             return
+        keys = {key for key in keys if key[0] in self.runs}
         if keys:
             self._load_turns(keys, chunks="chunk" in kinds)
         if "event" in kinds:
@@ -99,6 +104,7 @@ class Batch:
             )
             for row in select(self.con, query, [list(hashes)]):
                 self.blobs[row["hash"]] = row
+                self._hashes[row["id"]] = row["hash"]
 
     def _remember(self, row: Row) -> Row:
         self._before[id(row)] = dict(row)
@@ -166,9 +172,11 @@ class Batch:
         if content is None:
             row["length"] = length if row.get("length") is None else row["length"]
         elif row["unknown"]:
-            role, flags = facts(content)
+            role, flags, value = facts(content)
             row.update(text=content, length=len(content), role=role, flags=flags, unknown=False)
             self.texts[key] = content
+            if flags is None and len(content) < _DECODED_CHARS:
+                self._values[key] = value
             if not row.get("fresh"):
                 self._filled_blobs.append(row)
 
@@ -181,12 +189,23 @@ class Batch:
             self.texts[key] = found[0]["text"]
         return self.texts.get(key)
 
+    def hash_of(self, blob: int) -> str | None:
+        """The hash of a blob that this slice names."""
+        return self._hashes.get(blob)
+
+    def value_of(self, key: str | None) -> Any:
+        """The decoded text of a blob, as `loads` gives it; not to be changed. None where there is no text."""
+        if key in self._values:
+            return self._values[key]
+        return loads(self.text_of(key))
+
     def _blob_row(self, key: Any, name: str) -> Row:
-        if not isinstance(key, str) or not _HASH.fullmatch(key):
-            raise Bad(f"{name} is no hash of 32 hex digits")
-        row = self.blobs.get(key)
+        row = self.blobs.get(key) if isinstance(key, str) else None
         if row is None:
+            if not isinstance(key, str) or not _HASH.fullmatch(key):
+                raise Bad(f"{name} is no hash of 32 hex digits")
             row = self.blobs[key] = {"id": self._next_blob, "hash": key, "unknown": True, "fresh": True, "length": None}
+            self._hashes[self._next_blob] = key
             self._next_blob += 1
             self._fresh_blobs.append(row)
         return row
@@ -237,26 +256,25 @@ def _event_key(row: Row) -> tuple[Any, ...]:
 def _mentioned(records: Iterable[Any]) -> tuple[set[str], set[Key], set[str], set[str]]:
     """Runs, turns (with their neighbours), hashes and kinds that records name; odd values are left to `apply`."""
     runs: set[str] = set()
-    keys: set[Key] = set()
-    hashes: set[str] = set()
+    turns: set[Key] = set()
+    named: list[Any] = []
     kinds: set[str] = set()
     for record in records:
-        kinds.add(str(record.get("kind")))
-        run, turn = record.get("run"), record.get("turn")
-        places = [(run, turn)]
+        kind = record.get("kind")
+        if kind == "blob":  # says nothing else, and many records are blobs
+            named.append(record.get("hash"))
+            continue
+        kinds.add(str(kind))
         parent = record.get("parent")
-        if isinstance(parent, dict):
-            places.append((parent.get("run"), parent.get("turn")))
-        for name, at in places:
+        for place in (record, parent) if isinstance(parent, dict) else (record,):
+            name, at = place.get("run"), place.get("turn")
             if isinstance(name, str):
                 runs.add(name)
                 if isinstance(at, int) and 0 < at < 2**31 - 2:
-                    keys.update(((name, at - 1), (name, at), (name, at + 1)))
+                    turns.add((name, at))
+        named += map(record.get, _BLOBS)
         appended = record.get("append")
-        for value in (
-            *(record.get(k) for k in ("hash", "system", "tools", "params", "response", "message")),
-            *(appended if isinstance(appended, list) else ()),
-        ):
-            if isinstance(value, str) and _HASH.fullmatch(value):
-                hashes.add(value)
-    return runs, keys, hashes, kinds
+        if isinstance(appended, list):
+            named += appended
+    hashes = {h for h in {v for v in named if isinstance(v, str)} if _HASH.fullmatch(h)}
+    return runs, {(name, at + i) for name, at in turns for i in (-1, 0, 1)}, hashes, kinds

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..canonical import digest
 from ..tape import Record
 from .batch import Batch, Key
 from .derive import LIVE_SOURCES
 from .rows import USAGE, Row, select, tokens
+from .text import at_path, loads, result_text
+
+_RESULTS = ("call_seen", "call_end")
 
 
 class Contradictions:
@@ -27,8 +31,9 @@ class Contradictions:
         self._own: set[Key] = set()
         self._turns: set[Key] = set()
         self._runs: set[str] = set()
+        self._calls: set[tuple[str, int, str]] = set()
 
-    def look(self, batch: Batch, records: Iterable[Any]) -> None:
+    def look(self, batch: Batch, records: list[Any]) -> None:
         """Finds the contradictions of a slice, whose rows are loaded."""
         for key, record in _ends(records).items():
             if key in self._own or key in self._turns:
@@ -40,13 +45,36 @@ class Contradictions:
                 self._turns.add(key)
             elif not _may(batch, turn, record):
                 self._keep(key, turn, record)
+        self._look_at_results(batch, records)
 
     def keeps(self, record: Record) -> bool:
         """True for a record that must not be applied."""
-        if not self._turns:
+        if not self._turns and not self._calls:
             return False
-        run = record.get("run")
-        return isinstance(run, str) and (run in self._runs or (run, record.get("turn")) in self._turns)
+        run, turn = record.get("run"), record.get("turn")
+        if not isinstance(run, str):
+            return False
+        if run in self._runs or (run, turn) in self._turns:
+            return True
+        return record.get("kind") in _RESULTS and (run, turn, record.get("call")) in self._calls
+
+    def _look_at_results(self, batch: Batch, records: list[Any]) -> None:
+        """A tool result that is here already is not replaced by another one."""
+        told = {
+            (r["run"], r["turn"], r["call"], r["kind"]): r  # told twice, the last one wins
+            for r in records
+            if isinstance(r, dict) and r.get("kind") in _RESULTS and _names_a_call(r)
+        }
+        if not told or not batch.calls:
+            return
+        texts = {r["hash"]: r.get("text") for r in records if isinstance(r, dict) and r.get("kind") == "blob"}
+        for (run, turn, call, _), record in told.items():
+            if (run, turn) in self._own or (run, turn) in self._turns:
+                continue
+            row = next((r for r in batch.calls.get((run, turn), ()) if r["id"] == call), None)
+            if row is not None and _another_result(batch, row, record, texts):
+                self._calls.add((run, turn, call))
+                self.differs[run] = min(turn, self.differs.get(run, turn))
 
     def _keep(self, key: Key, turn: Row, record: Record) -> None:
         run, number = key
@@ -55,6 +83,29 @@ class Contradictions:
         given = record.get("response_id")
         if given is None or given != turn.get("response_id"):
             self._runs.add(run)  # another conversation under this name: nothing of it belongs here
+
+
+def _names_a_call(record: Record) -> bool:
+    return (
+        isinstance(record.get("run"), str)
+        and isinstance(record.get("turn"), int)
+        and isinstance(record.get("call"), str)
+    )
+
+
+def _another_result(batch: Batch, row: Row, record: Record, texts: dict[str, Any]) -> bool:
+    """True when the call's result is here and the record has a different one."""
+    if record["kind"] == "call_end":
+        given = record.get("digest") or (digest(result_text(record["result"]) or "") if "result" in record else None)
+        return None not in (given, row.get("returned_digest")) and given != row["returned_digest"]
+    message, path = record.get("message"), record.get("path")
+    if row.get("seen_digest") is None or not isinstance(message, str) or not isinstance(path, str):
+        return False
+    if message == batch.hash_of(row["seen_blob"]) and path == row.get("seen_path"):
+        return False
+    text = texts.get(message) or batch.text_of(message)
+    seen = result_text(at_path(loads(text), path)) if isinstance(text, str) else None
+    return seen is not None and digest(seen) != row["seen_digest"]
 
 
 def _lesser(turn: Row, record: Record) -> bool:

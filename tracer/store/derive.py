@@ -28,8 +28,9 @@ def finish(batch: Batch) -> None:
         for call in calls:
             _finish_call(call, turn)
             call["child_run"] = children.get((*key, call["id"]), call.get("child_run"))
-        follower = batch.turns.get((key[0], key[1] + 1))
-        _phases(turn, calls, follower.get("started_at") if follower else None)
+        follower = batch.turns.get((key[0], key[1] + 1)) or {}
+        goes_on = bool(follower.get("inherited")) or not turn.get("inherited")  # a fork's own turns come days later
+        _phases(turn, calls, follower.get("started_at") if goes_on else None)
         if key in batch.ended or (turn.get("ended_at") and not turn.get("price_source")):
             _cost(turn)
 
@@ -113,8 +114,9 @@ def _own_responses(con: Connection, names: set[str]) -> set[str]:
         con,
         "select t.run, t.number, t.response_id, t.model, t.ended_at, t.response_blob, t.duplicate_of, r.started_at, r.last_turn_at, "
         "r.source, r.parent_kind from base.turns as t join base.runs as r on r.id = t.run "
-        "where not t.inherited and t.response_id in (select response_id from base.turns "
-        "where run in (select unnest(?::varchar[])) and response_id is not null)",
+        "where not t.inherited and t.response_id in (select response_id from base.turns where not inherited "
+        "and response_id in (select response_id from base.turns where run in (select unnest(?::varchar[]))) "
+        "group by response_id having count(distinct run) > 1 or count(duplicate_of) > 0)",  # else nothing to mark
         [[encode(n) for n in names]],
     )
     groups: dict[Any, list[Row]] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..errors import UsageError
@@ -21,9 +22,9 @@ def records_of(store: Store, run_id: str) -> Iterator[Record]:
         UsageError: There is no such run (``no-such-run``).
     """
     yield header()
-    sent: set[int] = set()
+    blobs = _Blobs(store)
     for run in _family(store, run_id):
-        yield from _run(store, run, sent)
+        yield from _run(store, run, blobs)
 
 
 def _family(store: Store, run_id: str) -> list[Row]:
@@ -45,7 +46,7 @@ def _family(store: Store, run_id: str) -> list[Row]:
     return family
 
 
-def _run(store: Store, run: Row, sent: set[int]) -> Iterator[Record]:
+def _run(store: Store, run: Row, blobs: _Blobs) -> Iterator[Record]:
     coded = [encode(run["id"])]
     yield _run_start(run)
     turns = store.rows("select * from base.turns where run = ? order by number", coded)
@@ -53,6 +54,7 @@ def _run(store: Store, run: Row, sent: set[int]) -> Iterator[Record]:
     tries = _by_turn(store.rows("select * from base.attempts where run = ? order by turn, number", coded))
     chunks = _by_turn(store.rows("select * from base.chunks where run = ? order by turn, attempt, seq", coded))
     lists = _Lists(store, coded[0])
+    blobs.expect(_needed(turns, calls, lists))
     for turn in turns:
         number = turn["number"]
         if turn["message_count"] is not None:
@@ -60,16 +62,30 @@ def _run(store: Store, run: Row, sent: set[int]) -> Iterator[Record]:
             if turn["mode"] not in (None, "full") and not turn["keep"]:
                 base, keep, new = turn["base"], 0, lists.at(number)
             parts = [turn[f"{p}_blob"] for p in ("system", "tools", "params")]
-            yield from _blobs(store, [*parts, *new], sent)
-            yield _turn_start(store, turn, base, keep, new)
+            yield from blobs.records([*parts, *new])
+            yield _turn_start(blobs, turn, base, keep, new)
         for row in chunks.get(number, ()):
             yield _chunk(row)
         own = calls.get(number, [])
         if turn["usage_origin"] is not None:
-            yield from _blobs(store, [turn["response_blob"]], sent)
-            yield _turn_end(store, turn, own, tries.get(number, []))
-        yield from _call_records(store, own, sent)
+            yield from blobs.records([turn["response_blob"]])
+            yield _turn_end(blobs, turn, own, tries.get(number, []))
+        yield from _call_records(blobs, own)
     yield from _run_tail(store, run)
+
+
+def _needed(turns: list[Row], calls: dict[int, list[Row]], lists: _Lists) -> Iterator[int | None]:
+    """Every blob of a run, in about the order of its records."""
+    new: dict[int, list[int]] = {}
+    for first, blob in lists.firsts():
+        new.setdefault(first, []).append(blob)
+    for turn in turns:
+        yield from (turn["system_blob"], turn["tools_blob"], turn["params_blob"])
+        yield from new.pop(turn["number"], ())
+        yield turn["response_blob"]
+        yield from (call["seen_blob"] for call in calls.get(turn["number"], ()))
+    for left in new.values():
+        yield from left
 
 
 class _Lists:
@@ -84,6 +100,10 @@ class _Lists:
         """Blob ids of the messages of a turn."""
         return [s["blob"] for s in self._spans if s["first_turn"] <= turn <= (s["last_turn"] or turn)]
 
+    def firsts(self) -> Iterator[tuple[int, int]]:
+        """The turn in which each message comes first, and its blob."""
+        return ((s["first_turn"], s["blob"]) for s in self._spans)
+
     def step(self, turn: int) -> tuple[int | None, int, list[int]]:
         """Base turn, how many messages of it are kept, and the new ones."""
         now = self.at(turn)
@@ -97,28 +117,55 @@ class _Lists:
         return base, keep, now[keep:]
 
 
-def _blobs(store: Store, ids: list[int | None], sent: set[int]) -> Iterator[Record]:
-    wanted = [i for i in dict.fromkeys(ids) if i is not None and i not in sent]
-    if not wanted:
-        return
-    sent.update(wanted)
-    query = "select id, replace(hash::varchar, '-', '') as hash, text, length from base.blobs where id in (select unnest(?::bigint[]))"
-    found = {r["id"]: r for r in store.rows(query, [wanted])}
-    for i in wanted:
-        row = found[i]
-        if row["text"] is not None:
-            yield {"kind": "blob", "hash": row["hash"], "text": row["text"]}
-        elif row["length"] is not None:
-            yield {"kind": "blob", "hash": row["hash"], "length": row["length"]}
+class _Blobs:
+    """The blobs of an export: each once, before its first reference. Read many at a time: a query costs milliseconds."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._sent: set[int] = set()
+        self._hashes: dict[int, str] = {}
+        self._coming: deque[int] = deque()
+        self._texts: dict[int, Row] = {}
+
+    def expect(self, ids: Iterable[int | None]) -> None:
+        """Says what will be asked for, in about that order."""
+        wanted = [i for i in dict.fromkeys(ids) if i is not None]
+        for part in range(0, len(wanted), _MANY):
+            found = self._store.rows(_HASHES, [[i for i in wanted[part : part + _MANY] if i not in self._hashes]])
+            self._hashes.update((r["id"], r["hash"]) for r in found)
+        self._coming = deque(i for i in wanted if i not in self._sent)
+
+    def hashes(self, ids: Sequence[int | None]) -> list[str | None]:
+        """The hash of each."""
+        return [None if i is None else self._hashes[i] for i in ids]
+
+    def records(self, ids: Iterable[int | None]) -> Iterator[Record]:
+        """A record for each that was not sent yet and has something to say."""
+        for i in dict.fromkeys(ids):
+            if i is None or i in self._sent:
+                continue
+            self._sent.add(i)
+            if i not in self._texts:
+                self._read(i)
+            row = self._texts.pop(i)
+            if row["text"] is not None:
+                yield {"kind": "blob", "hash": row["hash"], "text": row["text"]}
+            elif row["length"] is not None:
+                yield {"kind": "blob", "hash": row["hash"], "length": row["length"]}
+
+    def _read(self, first: int) -> None:
+        """Reads one and those that are expected next."""
+        wanted = [first]
+        while self._coming and len(wanted) < _AHEAD:
+            i = self._coming.popleft()
+            if i != first and i not in self._sent and i not in self._texts:
+                wanted.append(i)
+        self._texts.update((r["id"], r) for r in self._store.rows(_TEXTS, [wanted]))
 
 
-def _hashes(store: Store, ids: list[int | None]) -> list[str | None]:
-    wanted = [i for i in ids if i is not None]
-    query = (
-        "select id, replace(hash::varchar, '-', '') as hash from base.blobs where id in (select unnest(?::bigint[]))"
-    )
-    known = {r["id"]: r["hash"] for r in store.rows(query, [wanted])} if wanted else {}
-    return [None if i is None else known[i] for i in ids]
+_HASHES = "select id, replace(hash::varchar, '-', '') as hash from base.blobs where id in (select unnest(?::bigint[]))"
+_TEXTS = _HASHES.replace("as hash", "as hash, text, length")
+_MANY, _AHEAD = 20_000, 256
 
 
 def _run_start(run: Row) -> Record:
@@ -134,8 +181,8 @@ def _run_start(run: Row) -> Record:
     return record
 
 
-def _turn_start(store: Store, turn: Row, base: int | None, keep: int, new: list[int]) -> Record:
-    hashes = _hashes(store, [turn["system_blob"], turn["tools_blob"], turn["params_blob"], *new])
+def _turn_start(blobs: _Blobs, turn: Row, base: int | None, keep: int, new: list[int]) -> Record:
+    hashes = blobs.hashes([turn["system_blob"], turn["tools_blob"], turn["params_blob"], *new])
     record: Record = {"kind": "turn_start", "run": turn["run"], "turn": turn["number"], "at": turn["started_at"]}
     record.update(keep=keep, base=base, append=hashes[3:], system=hashes[0], tools=hashes[1], params=hashes[2])
     names = (
@@ -147,14 +194,14 @@ def _turn_start(store: Store, turn: Row, base: int | None, keep: int, new: list[
     return record
 
 
-def _turn_end(store: Store, turn: Row, calls: list[Row], tries: list[Row]) -> Record:
+def _turn_end(blobs: _Blobs, turn: Row, calls: list[Row], tries: list[Row]) -> Record:
     record: Record = {"kind": "turn_end", "run": turn["run"], "turn": turn["number"], "at": turn["ended_at"]}
     names = ("status", "error", "error_type", "stop_reason", "model", "response_id", "request_id", "first_chunk_at")
     record.update({name: turn[name] for name in names})
     record.update(
         parse=turn["parse_status"],
         flags=loads(turn["response_flags_json"]) or [],
-        response=_hashes(store, [turn["response_blob"]])[0],
+        response=blobs.hashes([turn["response_blob"]])[0],
         calls=[_listed(c) for c in calls if c["listed"]],
         usage={**{n: turn[n] for n in USAGE}, "origin": turn["usage_origin"], "partial": turn["usage_partial"]},
         usage_raw=loads(turn["usage_json"]),
@@ -178,7 +225,8 @@ def _listed(call: Row) -> dict[str, Any]:
 
 def _attempt(row: Row) -> dict[str, Any]:
     names = ("status", "error", "error_type", "wait_ms", "started_at", "ended_at", "request_id")
-    return {**{n: row[n] for n in names}, "headers": loads(row["headers_json"]) or {}}
+    body = {} if row.get("body") is None else {"body": row["body"]}
+    return {**{n: row[n] for n in names}, "headers": loads(row["headers_json"]) or {}, **body}
 
 
 def _chunk(row: Row) -> Record:
@@ -186,7 +234,7 @@ def _chunk(row: Row) -> Record:
     return {"kind": "chunk", **{n: row[n] for n in names}, "parts": loads(row["parts_json"])}
 
 
-def _call_records(store: Store, calls: list[Row], sent: set[int]) -> Iterator[Record]:
+def _call_records(blobs: _Blobs, calls: list[Row]) -> Iterator[Record]:
     for call in calls:
         place = {"run": call["run"], "turn": call["turn"], "call": call["id"]}
         names = {n: call[n] for n in ("name", "origin", "side_effect", "loop_key", "arguments_raw")}
@@ -197,10 +245,10 @@ def _call_records(store: Store, calls: list[Row], sent: set[int]) -> Iterator[Re
         if ended:
             yield _call_end(call, place)
         if call["seen_blob"] is not None or call["seen_at"] is not None:
-            yield from _blobs(store, [call["seen_blob"]], sent)
+            yield from blobs.records([call["seen_blob"]])
             yield {
                 "kind": "call_seen", **place, "at": call["seen_at"],
-                "message": _hashes(store, [call["seen_blob"]])[0],
+                "message": blobs.hashes([call["seen_blob"]])[0],
                 "path": call["seen_path"], "is_error": call["seen_error"], "error_class": call["seen_class"],
                 **({} if ended or provided or call["returned_json"] is None else {"returned": loads(call["returned_json"])}),
             }  # fmt: skip
@@ -212,6 +260,9 @@ def _call_end(call: Row, place: dict[str, Any]) -> Record:
         "error_class": call["returned_class"], "state": call["returned_state"], "digest": call["returned_digest"],
         "length": call["returned_length"],
     }  # fmt: skip
+    for name, column in (("error_type", "returned_type"), ("gave", "returned_as")):
+        if call.get(column) is not None:
+            record[name] = call[column]
     if call["returned_json"] is not None:
         record["result"] = loads(call["returned_json"])
     return record

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from .text import encode
 
 SORTS = {
-    "time": "r.started_at desc nulls last, r.id",
+    "time": "coalesce(r.started_at, r.ended_at) desc nulls last, r.id",
     "cost": "r.cost_usd desc nulls last, r.started_at desc",
     "turns": "r.turns desc, r.started_at desc",
     "errors": "r.errors desc, r.started_at desc",
@@ -80,7 +80,7 @@ def where(given: Filter) -> tuple[str, list[Any]]:
     if given.error is not None:
         parts.append("r.errors > 0" if given.error else "coalesce(r.errors, 0) = 0")
     if given.since is not None:
-        parts.append("r.started_at >= ?")
+        parts.append("coalesce(r.started_at, r.ended_at) >= ?")
         values.append(given.since)
     if given.ids is not None:
         parts.append("r.id in (select unnest(?::varchar[]))")

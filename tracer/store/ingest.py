@@ -10,10 +10,11 @@ from .apply import apply
 from .batch import Batch
 from .contradictions import Contradictions
 from .derive import finish, settle
+from .quiet_gc import fewer_collections
 from .rows import Bad, Connection, Row, append
 from .text import dumps
 
-SLICE_RECORDS = 4000
+SLICE_RECORDS = 20_000
 SLICE_CHARS = 24_000_000
 
 
@@ -70,7 +71,17 @@ def ingest(
 
     ``kept``: finds what contradicts complete turns that are here; that is left aside (a file's records, not a journal's).
     """
-    report = report or IngestReport()
+    with fewer_collections():
+        return _ingested(con, records, source, report or IngestReport(), kept)
+
+
+def _ingested(
+    con: Connection,
+    records: Iterable[Located],
+    source: str | None,
+    report: IngestReport,
+    kept: Contradictions | None,
+) -> IngestReport:
     keys: set[tuple[str, int]] = set()
     calls: set[tuple[str, int, int]] = set()
     runs: dict[str, None] = {}

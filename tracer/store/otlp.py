@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..canonical import digest
@@ -12,9 +11,10 @@ from ..tape import Record
 from .rows import Bad, Connection, Row, append, select, whole
 from .text import dumps, encode
 
-_GENAI = re.compile(
-    r"gen_ai|\"llm\.|openinference|traceloop|claude_code|codex|anthropic|openai|logfire|langsmith|smolagents"
-)
+_GENAI = (
+    "gen_ai", '"llm.', "openinference", "traceloop", "claude_code", "codex", "anthropic", "openai", "logfire",
+    "langsmith", "smolagents",
+)  # fmt: skip
 _CONVERSATION = ("gen_ai.conversation.id", "session.id", "conversation.id")
 _NANO = ("startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano")
 Key = tuple[str, str, str]
@@ -36,8 +36,11 @@ class RawSpans:
             raise Bad(f"signal {signal!r} is none of {', '.join(SIGNALS)}")
         at = whole(record.get("at"), "at")
         state = "open" if record.get("open") is True else None
+        frame = None
         for above, scope, item in items(str(signal), record.get("body")):
-            self._one(str(signal), [above, scope], dict(item), state, at, writer)
+            if frame is None or frame.above is not above or frame.scope is not scope:
+                frame = _Frame(above, scope)
+            self._one(str(signal), frame, dict(item), state, at, writer)
 
     def cover(self, trace: Any, span: Any) -> None:
         """A model call's span that our own transport has recorded."""
@@ -67,23 +70,20 @@ class RawSpans:
         append(con, "otlp_spans", ({**r, "frame": frames[r["frame"]]} for r in new.values()))
         _merge_traces(con, self._seen, traces)
 
-    def _one(self, signal: str, frame: list[Any], item: Row, state: str | None, at: int | None, writer: Any) -> None:
+    def _one(self, signal: str, frame: _Frame, item: Row, state: str | None, at: int | None, writer: Any) -> None:
         named = _attributes(item)
         conversation = next((str(named[k]) for k in _CONVERSATION if named.get(k)), None)
-        origin = digest(dumps(frame[0]))
-        text = dumps(item)
+        origin, text = frame.origin, dumps(item)
         trace, span = _name(item.get("traceId")), _name(item.get("spanId"))
         if not trace.strip("0"):
             trace = f"none:{conversation or origin}"
         key = (signal, trace, span if signal == "traces" and span else digest(text))
         if key in self.rows and self.rows[key]["state"] is None and state:
             return
-        shared = dumps(frame)
-        frame_key = digest(shared)
-        self._frames[frame_key] = shared
+        self._frames[frame.key] = frame.text
         begun, last = _times(item)
         self.rows[key] = {
-            "trace": trace, "span": key[2], "signal": signal, "origin": origin, "frame": frame_key,
+            "trace": trace, "span": key[2], "signal": signal, "origin": origin, "frame": frame.key,
             "started_at": begun, "state": state, "conversation": conversation, "journal": writer, "item_json": text,
         }  # fmt: skip
         row = self._seen.setdefault(
@@ -93,7 +93,28 @@ class RawSpans:
         row["first_at"] = min(filter(None, (row["first_at"], begun)), default=None)
         row["last_at"] = max(filter(None, (row["last_at"], last)), default=None)
         row["seen_at"] = max(filter(None, (row["seen_at"], at)), default=None)
-        row["genai"] = row["genai"] or bool(_GENAI.search(text)) or bool(_GENAI.search(shared))
+        row["genai"] = row["genai"] or frame.genai or _is_genai(text)
+
+
+class _Frame:
+    """What spans of one piece of a request have in common, worked out once.
+
+    Attributes:
+        origin: Hash of the resource.
+        text, key: Both as JSON, and the hash of that.
+        genai: True when it names an instrumentation of models.
+    """
+
+    def __init__(self, above: Mapping[str, Any], scope: Mapping[str, Any]) -> None:
+        self.above, self.scope = above, scope
+        self.origin = digest(dumps(above))
+        self.text = dumps([above, scope])
+        self.key = digest(self.text)
+        self.genai = _is_genai(self.text)
+
+
+def _is_genai(text: str) -> bool:
+    return any(word in text for word in _GENAI)
 
 
 def marks_of(con: Connection, runs: Iterable[str]) -> None:

@@ -180,8 +180,8 @@ def _turn(row: Row, calls: list[ToolCall], attempts: list[Attempt], bodies: dict
 
 
 def _attempt(row: Row) -> Attempt:
-    names = ("status", "error", "error_type", "wait_ms", "started_at", "ended_at", "request_id")
-    return Attempt(**{n: row[n] for n in names}, headers=loads(row["headers_json"]) or {})
+    names = ("status", "error", "error_type", "wait_ms", "started_at", "ended_at", "request_id", "body")
+    return Attempt(**{n: row.get(n) for n in names}, headers=loads(row["headers_json"]) or {})
 
 
 def _call(row: Row, bodies: dict[int, str], decoded: dict[int, Any], lives: bool) -> ToolCall:
@@ -203,6 +203,7 @@ def _call(row: Row, bodies: dict[int, str], decoded: dict[int, Any], lives: bool
         arguments_raw=raw if raw is not None else "{}",
         arguments=_arguments(raw),
         valid=bool(row["valid"]),
+        error_type=row.get("returned_type"),
         result=result,
         result_digest=row["returned_digest"] if measured else row["seen_digest"],
         result_length=row["returned_length"] if measured else row["seen_length"],

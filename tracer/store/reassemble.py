@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import clock
-from ..canonical import canonical, digest
+from ..canonical import digest
 from ..otlp import plain, request
 from ..tape import Record
 from .ingest import IngestReport, Place, ingest
 from .otlp import waiting
+from .quiet_gc import fewer_collections
 from .rows import Connection, Row, append, select
 from .text import encode
 
@@ -30,6 +31,7 @@ _TABLES = (
     ("runs", "id"), ("turns", "run"), ("calls", "run"), ("attempts", "run"), ("spans", "run"), ("chunks", "run"),
     ("events", "run"), ("derived", "run"), ("otlp_runs", "run"), ("otlp_run_traces", "run"),
 )  # fmt: skip
+_dumps = json.JSONEncoder(separators=(",", ":"), default=str).encode
 _AMONG = "in (select unnest(?::varchar[]))"
 Key = tuple[str, str]
 
@@ -47,7 +49,7 @@ class _Run:
     @property
     def digest(self) -> str:
         """A hash of what it says; blobs are named by their hashes."""
-        return digest(canonical([r for r in self.records if r["kind"] != "blob"]))
+        return digest(_dumps([r for r in self.records if r["kind"] != "blob"]))
 
     @property
     def traces(self) -> set[str]:
@@ -94,7 +96,8 @@ def reassemble(con: Connection) -> list[str]:
         traces = _related(con, due)
         con.begin()
         try:
-            _round(con, traces, now)
+            with fewer_collections():
+                _round(con, traces, now)
             _clean(con, [*traces, *due])
             con.commit()
         except Exception as error:  # odd spans must not keep everybody from the store; they stay where they are

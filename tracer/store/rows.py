@@ -46,10 +46,27 @@ def _back(value: Any) -> Any:
 def append(con: Connection, table: str, rows: Iterable[Row]) -> None:
     """Adds many rows through DuckDB's appender, inside the open transaction."""
     names = columns(con, table)
-    data = [tuple(encode(v) if isinstance(v, str) else v for v in map(row.get, names)) for row in rows]
+    data = [tuple(map(row.get, names)) for row in rows]
     if data:
+        awkward = [i for i, column in enumerate(zip(*data, strict=True)) if not _plain(column)]
         with con.appender(f"base.{table}") as appender:
-            appender.append_rows(data)
+            appender.append_rows([_coded(row, awkward) for row in data] if awkward else data)
+
+
+def _plain(column: tuple[Any, ...]) -> bool:
+    """True for a column in which no text has to be encoded: asked of all at once, since most are ASCII."""
+    try:
+        return all(map(str.isascii, filter(None, column)))
+    except TypeError:  # a column of numbers, as a rule
+        return not any(issubclass(kind, str) for kind in set(map(type, column)))
+
+
+def _coded(row: tuple[Any, ...], awkward: list[int]) -> list[Any]:
+    values = list(row)
+    for i in awkward:
+        if isinstance(values[i], str):
+            values[i] = encode(values[i])
+    return values
 
 
 def delete_turns(con: Connection, table: str, keys: Sequence[tuple[str, int]], column: str) -> None:

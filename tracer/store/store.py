@@ -179,6 +179,14 @@ class Store:
             self._release()
         return result
 
+    def put_together(self) -> list[str]:
+        """Makes runs of the OpenTelemetry spans that came in; gives lines for people."""
+        from .reassemble import reassemble
+
+        con = self._writing()
+        self._wrote = True
+        return reassemble(con)
+
     def checkpoint(self) -> None:
         """Brings everything into the store file and lets drained journals go."""
         from .drain import checkpoint

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,9 +37,12 @@ def decode(text: str) -> str:
     return _MARKED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def dumps(value: Any) -> str:
     """JSON text of a decoded value, readable, nothing lost that JSON in Python can say."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode(value)
 
 
 def loads(text: str | None) -> Any:
@@ -51,39 +55,55 @@ def loads(text: str | None) -> Any:
         return text
 
 
-def facts(text: str) -> tuple[str | None, str | None]:
-    """Role (or type) of a JSON text, and what is odd about it as words joined by commas, else None.
+class _Watcher(threading.local):
+    """A decoder that notes what is odd; one for each thread, made once since that costs more than a small text."""
 
-    The words: surrogate, nul, nan, duplicate_key, big_number, deep, not_json.
-    """
-    flags: set[str] = set()
+    def __init__(self) -> None:
+        self.odd: set[str] = set()
+        self.decode = json.JSONDecoder(
+            object_pairs_hook=self._pairs, parse_int=self._integer, parse_constant=self._constant
+        ).decode
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    def _pairs(self, items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) != len(items):
-            flags.add("duplicate_key")
+            self.odd.add("duplicate_key")
         return found
 
-    def integer(digits: str) -> int:
+    def _integer(self, digits: str) -> int:
         if len(digits) < 19:
             return int(digits)
         if len(digits) > 30 or not -(2**63) <= int(digits) < 2**63:
-            flags.add("big_number")
-        return 0
+            self.odd.add("big_number")
+            return 0
+        return int(digits)
 
-    def constant(_: str) -> None:
-        flags.add("nan")
+    def _constant(self, _: str) -> None:
+        self.odd.add("nan")
 
+
+_watcher = _Watcher()
+
+
+def facts(text: str) -> tuple[str | None, str | None, Any]:
+    """Role (or type) of a JSON text, what is odd about it as words joined by commas, else None, and its value.
+
+    The words: surrogate, nul, nan, duplicate_key, big_number, deep, not_json. The value is what `loads` gives;
+    None where something is odd.
+    """
+    odd = _watcher.odd
+    odd.clear()
     value: Any = None
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_int=integer, parse_constant=constant)
+        value = _watcher.decode(text)
     except RecursionError:
-        flags.add("deep")
+        odd.add("deep")
     except ValueError:
-        flags.add("not_json")
-    flags.update(_odd_characters(text))
+        odd.add("not_json")
+    odd.update(_odd_characters(text))
     role = (value.get("role") or value.get("type")) if isinstance(value, dict) else None
-    return role if isinstance(role, str) else None, ",".join(sorted(flags)) or None
+    role = role if isinstance(role, str) else None
+    return (role, ",".join(sorted(odd)), None) if odd else (role, None, value)
 
 
 def _odd_characters(text: str) -> Iterator[str]:

@@ -44,7 +44,8 @@ select
   case when c.state in ('requested', 'running') and r.status <> 'running' and c.origin <> 'provider' then 'no_result'
     else c.state end as state,
   make_timestamp(c.started_at) as started_at, make_timestamp(c.ended_at) as ended_at,
-  (c.ended_at - c.started_at) / 1000.0 as ms, c.timing, c.side_effect, c.origin, c.loop_key, c.child_run
+  (c.ended_at - c.started_at) / 1000.0 as ms, c.timing, c.side_effect, c.origin, c.loop_key, c.child_run,
+  c.returned_type as error_type
 from base.calls as c join base.runs as r on r.id = c.run left join base.blobs as b on b.id = c.seen_blob;
 
 create or replace view main.messages as
@@ -56,7 +57,7 @@ from base.spans as s join base.blobs as b on b.id = s.blob;
 create or replace view main.attempts as
 select
   run, turn, number, status, error, error_type, wait_ms, make_timestamp(started_at) as started_at,
-  make_timestamp(ended_at) as ended_at, request_id, headers_json as headers
+  make_timestamp(ended_at) as ended_at, request_id, headers_json as headers, body
 from base.attempts;
 
 create or replace view main.events as

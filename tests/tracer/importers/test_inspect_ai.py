@@ -17,7 +17,7 @@ from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
 from imported import Imported, read
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import IMPORTERS, compressed
-from looptape.tracer.importers.inspect import inspect_ai, inspect_archive
+from looptape.tracer.importers.inspect import inspect_ai, inspect_parts
 from looptape.tracer.store import Filter, memory_store
 from testdata import require
 
@@ -244,26 +244,46 @@ def test_a_cut_document_gives_the_samples_before_the_cut_and_names_the_line() ->
     assert got.notes.skipped[0]["line"] > 100
 
 
-def test_a_sample_over_the_limit_is_named_and_the_others_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    big = logs.sample(uuid="U8", store={"x": 'y\\"' * 400_000})
-    samples = (logs.sample(), big, logs.sample(uuid="U9"))
-    for module in (inspect_ai, inspect_archive):
-        monkeypatch.setattr(module, "MAX_MEMBER_BYTES", 1 << 20)
-    for data in (logs.document(*samples), logs.packed(*samples)):
+def test_what_is_over_the_limit_is_named_and_the_rest_of_the_sample_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    big = logs.sample(uuid="U8", store={"x": 'y\\"' * 400_000})  # not wanted, so that its size is nothing
+    big["events"].insert(3, {"event": "info", "timestamp": logs.at(15), "data": "z" * (1 << 20)})
+    samples = (logs.sample(), big, logs.sample(uuid="U9", error={"message": "boom", "traceback": "t" * (1 << 20)}))
+    monkeypatch.setattr(inspect_parts, "MAX_PART_BYTES", 1 << 20)
+    monkeypatch.setattr(inspect_ai, "MAX_PART_BYTES", 1 << 20)
+    for data, where in (
+        (logs.document(*samples), "sample {}"),
+        (logs.packed(*samples), "member 'samples/{}_epoch_1.json'"),
+    ):
         got = read(inspect_ai, data)
-        assert len(got.notes.runs) == 2
-        assert [("1 MB" in s["reason"], "2" in s["reason"]) for s in got.notes.skipped] == [(True, True)]
+        assert [len(got.of("turn_end", run)) for run in got.notes.runs] == [3, 3, 3]
+        assert [s["reason"] for s in got.notes.skipped] == [
+            f"events/4 of {where.format(2)} is longer than 1 MB: left out",
+            f"error of {where.format(3)} is longer than 1 MB: left out",
+        ]
 
 
-def test_only_one_sample_of_a_document_is_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_is_never_decoded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    clean = inspect_ai.reading.clean
-    monkeypatch.setattr(inspect_ai.reading, "clean", lambda raw, notes: sizes.append(len(raw)) or clean(raw, notes))
-    data = logs.document(*(logs.sample(uuid=str(n)) for n in range(60)))
-    got = read(inspect_ai, data)
+    decode = inspect_ai.reading.decode
+    monkeypatch.setattr(inspect_ai.reading, "decode", lambda raw: sizes.append(len(raw)) or decode(raw))
+    events = [e for n in range(60) for e in logs.sample()["events"][2:5] if e.update(timestamp=logs.at(n)) is None]
+    sample = logs.sample(events=events, attachments={f"{n:032}": "x" * 5000 for n in range(60)})
+    for data in (logs.document(sample), logs.packed(sample)):
+        sizes.clear()
+        got = read(inspect_ai, data)
+        assert got.notes.turns == 60
+        assert max(sizes) < len(json.dumps(sample)) / 50
 
-    assert len(got.notes.runs) == 60
-    assert max(sizes) < len(data) / 50
+
+def test_a_bad_event_is_named_and_the_others_are_imported() -> None:
+    text = logs.document(logs.sample()).replace(b'"event": "sample_init"', b'"event": sample_init')
+    got = read(inspect_ai, text)
+
+    assert got.notes.turns == 3
+    assert [s["reason"].split(" (")[0] for s in got.notes.skipped] == ["event 1 of sample 1 is not JSON"]
+    assert got.notes.skipped[0]["line"] > 100
 
 
 def test_zstd_entries_are_read_and_their_absence_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +309,10 @@ def test_damaged_encrypted_and_strange_members_are_named_and_the_others_are_impo
     got = read(inspect_ai, data)
     assert len(got.notes.runs) == 1
     assert got.notes.unknown == {"member of samples/": 1}
-    assert [s["reason"].split(" is ")[1][:8] for s in got.notes.skipped] == ["not a JS", "not JSON"]
+    assert [s["reason"] for s in got.notes.skipped] == [
+        "member 'samples/a_epoch_1.json': no JSON object",
+        "member 'samples/b_epoch_1.json': a key is not a string",
+    ]
 
     wrong = data.replace(zstd.compress(b"{"), b"\0" * len(zstd.compress(b"{")))
     assert any("is damaged" in s["reason"] for s in read(inspect_ai, wrong).notes.skipped)
@@ -316,9 +339,14 @@ def test_a_member_over_the_limit_is_not_kept_in_memory_while_it_is_read_past(mon
     monkeypatch.setattr(json_stream, "CHUNK_BYTES", 4096)
     monkeypatch.setattr(json_stream._Scan, "more", lambda scan: (held.append(len(scan.data)), more(scan))[1])
     text = json.dumps({"list": ["x" * 500_000, [["y", {}]] * 50_000, 7], "after": 1}).encode()
-    found = list(json_stream.members(io.BytesIO(text), ("list",), 10_000))
+    found = list(json_stream.members(io.BytesIO(text), {"list": {"*": None}, "after": None}, 10_000))
 
-    assert [(m.key, m.raw) for m in found] == [("list", None), ("list", None), ("list", b"7"), ("after", b"1")]
+    assert [(m.path, m.raw) for m in found if m.kind == "value"] == [
+        (("list", 1), None), (("list", 2), None), (("list", 3), b"7"), (("after",), b"1"),
+    ]  # fmt: skip
+    assert max(held) < 40_000
+    held.clear()
+    assert [m.path for m in json_stream.members(io.BytesIO(text), {"after": None}, 1 << 30) if m.raw] == [("after",)]
     assert max(held) < 40_000
 
 
@@ -388,14 +416,22 @@ def test_damaged_archives_never_raise_and_are_never_lost_without_a_word(
 def test_any_document_taken_apart_is_the_document(value: Any) -> None:
     from looptape.tracer.importers import json_stream
 
-    text = json.dumps({"a": value, "list": [value, 1, value]}, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+    whole = {"a": value, "list": [value, 1, value], "keyed": {"x": value, "": 2}, "b": [value], "none": {}}
+    text = json.dumps(whole, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+    whole = json.loads(text)
+    rule = {"a": None, "list": {"*": None}, "keyed": {"*": None}, "none": {"*": None}}
     before, json_stream.CHUNK_BYTES = json_stream.CHUNK_BYTES, 3
     try:
-        found = list(json_stream.members(io.BytesIO(text), ("list",), 1 << 20))
+        found = list(json_stream.members(io.BytesIO(text), rule, 1 << 20))
+        alone = list(json_stream.members(io.BytesIO(text), None, 1 << 20))
     finally:
         json_stream.CHUNK_BYTES = before
-    whole = json.loads(text)
-    assert [json.loads(m.raw or b"") for m in found] == [whole["a"], *whole["list"]]
+    assert json.loads(alone[0].raw or b"") == whole
+    values = {m.path: json.loads(m.raw or b"") for m in found if m.kind == "value"}
+    items = {("list", n): v for n, v in enumerate(whole["list"], 1)}
+    assert values == {("a",): whole["a"], **items, ("keyed", "x"): whole["keyed"]["x"], ("keyed", ""): 2}
+    assert [m.path for m in found if m.kind == "begin"] == [(), ("list",), ("keyed",), ("none",)]
+    assert [m.path for m in found if m.kind == "end"] == [("list",), ("keyed",), ("none",), ()]
 
 
 @pytest.mark.parametrize("entry", entries("inspect"), ids=lambda entry: Path(entry["file"]).name)

@@ -125,7 +125,7 @@ def test_three_dialects_give_the_same_turn():
         assert {(t.usage.input, t.usage.output, t.text) for t in turns} == {(7, 3, "yo")}
         requests = [store.request(t.run, t.number).messages for t in turns]
         assert requests == [({"role": "user", "content": [{"type": "text", "text": "hi"}]},)] * 3
-        assert sorted(str(t.provider) for t in turns) == ["anthropic", "anthropic", "manual"]
+        assert sorted(str(t.provider) for t in turns) == ["None", "anthropic", "anthropic"]
 
 
 def test_an_input_count_with_the_cache_in_it_is_split():

@@ -174,3 +174,92 @@ def test_mcp_spans_time_a_call_and_add_none():
     assert found.notes.tool_calls == 1
     (begun,), (ended,) = found.of("call_start"), found.of("call_end")
     assert (begun["call"], ended["at"] - begun["at"]) == ("c1", 30_000)
+
+
+def codex_spans():
+    """Rust's own spans: only handle_responses tells of tokens."""
+    made = [span(1, {"thread.id": 1}, name="session_task.turn", ms=700)]
+    for number, (at, ms, tokens) in enumerate(((100, 300, (100, 40, 9)), (500, 100, (150, 100, 5)))):
+        names = (f"gen_ai.usage.{n}" for n in ("input_tokens", "cache_read.input_tokens", "output_tokens"))
+        facts = {**dict(zip(names, tokens, strict=True)), "gen_ai.request.model": "acme-codex"}
+        made.append(span(16 + number, facts, name="handle_responses", parent=1, at=at, ms=ms))
+        made.append(span(32 + number, {"busy_ns": 1}, name="poll", parent=16 + number, at=at, ms=1))
+    return [{**s, "events": [], "links": [], "traceState": None} for s in made]
+
+
+def test_codex_spans_and_log_records_of_the_same_calls_are_counted_once():
+    logs = [{**e, "timeUnixNano": "0", "observedTimeUnixNano": e["timeUnixNano"]} for e in codex_logs()]
+    for found in (
+        told(request(*codex_spans(), logs=logs, scope="codex_otel")),
+        told(request(logs=logs, scope="codex_otel"), request(*codex_spans(), scope="codex_otel")),
+    ):
+        usage = [e["usage"] for e in found.of("turn_end")]
+        assert [(u["input"], u["cache_read"], u["output"]) for u in usage] == [(60, 40, 9), (50, 100, 5)]
+        assert (len(found.notes.runs), found.notes.turns, found.notes.tool_calls) == (1, 2, 1)
+        assert found.of("run_start")[0]["session"] == "conv-1"
+
+
+def gemini_span(number, messages, answer, tokens, *, at):
+    facts = {
+        "gen_ai.operation.name": "generate_content", "gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gem",
+        "gen_ai.input.messages": said(*messages), "gen_ai.output.messages": said(answer),
+        "gen_ai.usage.input_tokens": tokens[0], "gen_ai.usage.output_tokens": tokens[1],
+    }  # fmt: skip
+    return span(number, facts, name="generate_content gem", at=at, trace=f"{number:032x}")
+
+
+def test_gemini_calls_without_ids_and_each_in_a_trace_of_its_own_are_one_run():
+    hi = ("user", words("hi"))
+    look = {"type": "tool_call", "id": None, "name": "look", "arguments": {"page": 1}}
+    page = ("user", {"type": "tool_call_response", "id": None, "response": "page"})
+    first = gemini_span(1, [hi], ("model", look), (100, 5), at=0)
+    second = gemini_span(2, [hi, ("model", look), page], ("model", words("done")), (150, 6), at=100)
+    found = told(request(first, second, scope="opentelemetry.instrumentation.google_genai"))
+    assert (len(found.notes.runs), found.notes.turns, found.notes.tool_calls) == (1, 2, 1)
+    assert found.notes.warnings == {}, "nothing was lost: Gemini's calls have no ids"
+    ends = found.turns()
+    assert [(e["usage"]["input"], e["usage"]["output"]) for e in ends.values()] == [(100, 5), (150, 6)]
+    assert [s["provider"] for s in found.of("turn_start")] == ["google"] * 2
+    (seen,) = found.of("call_seen")
+    assert seen["call"] == ends[1]["calls"][0]["id"]
+    assert found.response(2)["content"] == [{"type": "text", "text": "done"}]
+
+
+def openinference_gemini(number, contents, answer, tokens, *, at):
+    """Google's SDK as OpenInference tells it: raw bodies beside flattened messages."""
+    body = {"contents": contents, "config": {"system_instruction": "be brief"}, "model": "gem"}
+    prompt, output, thoughts = tokens
+    used = {"prompt_token_count": prompt, "candidates_token_count": output, "thoughts_token_count": thoughts}
+    facts = {
+        "openinference.span.kind": "LLM", "llm.provider": "google", "llm.model_name": "gem",
+        "input.value": json.dumps(body), "output.value": json.dumps({"candidates": [{"content": answer}], "usage_metadata": used}),
+        "llm.token_count.prompt": prompt, "llm.token_count.completion": output + thoughts,
+        "llm.token_count.completion_details.reasoning": thoughts,
+    }  # fmt: skip
+    for place, said_by in [*enumerate(contents), (0, answer)]:
+        head = f"llm.{'output' if said_by is answer else 'input'}_messages.{place}.message."
+        facts[f"{head}role"] = said_by["role"]
+        for part in said_by["parts"]:
+            if "text" in part:
+                facts[f"{head}content"] = part["text"]
+            elif "function_call" in part:
+                facts[f"{head}tool_calls.0.tool_call.function.name"] = part["function_call"]["name"]
+                facts[f"{head}tool_calls.0.tool_call.function.arguments"] = json.dumps(part["function_call"]["args"])
+            else:
+                facts |= {f"{head}role": "tool", f"{head}name": "look", f"{head}content": "page"}
+    return span(number, facts, name="GenerateContent", at=at, trace=f"{number:032x}")
+
+
+def test_google_genai_through_openinference_counts_thoughts_inside_the_output():
+    hi = {"role": "user", "parts": [{"text": "hi"}]}
+    look = {"role": "model", "parts": [{"function_call": {"name": "look", "args": {"page": 1}}}]}
+    page = {"role": "user", "parts": [{"function_response": {"name": "look", "response": {"result": "page"}}}]}
+    done = {"role": "model", "parts": [{"text": "done"}]}
+    first = openinference_gemini(1, [hi], look, (100, 5, 7), at=0)
+    second = openinference_gemini(2, [hi, look, page], done, (150, 6, 0), at=100)
+    found = told(request(first, second, scope="openinference.instrumentation.google_genai"))
+    assert (len(found.notes.runs), found.notes.turns, found.notes.tool_calls) == (1, 2, 1)
+    usage = [e["usage"] for e in found.of("turn_end")]
+    assert [(u["input"], u["output"], u["reasoning"]) for u in usage] == [(100, 12, 7), (150, 6, 0)]
+    assert [c["name"] for c in found.turns()[1]["calls"]] == ["look"]
+    assert found.response(2)["content"] == [{"type": "text", "text": "done"}]

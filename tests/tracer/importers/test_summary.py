@@ -107,7 +107,8 @@ def test_a_system_message_is_a_system_prompt(role: str) -> None:
 def test_a_text_that_comes_again_holds_the_same_secret() -> None:
     blob = {"kind": "blob", "hash": "b", "text": '"[redacted:jwt] and [redacted:jwt]"'}
     assert _facts(blob, blob).secrets == {"jwt": 2}
-    assert _facts(blob, {**blob, "hash": "c"}).secrets == {"jwt": 4}
+    assert _facts(blob, {**blob, "hash": "c"}).secrets == {"jwt": 2}
+    assert _facts(blob, {**blob, "text": blob["text"] + " "}).secrets == {"jwt": 4}
 
 
 def test_a_few_files_are_told_one_by_one_and_many_in_sums(tmp_path: Path) -> None:
@@ -151,3 +152,18 @@ def _facts(*records: dict[str, object]) -> FileReport:
     summary = Summary()
     assert list(summary.follow(iter(records))) == list(records)
     return FileReport("-", "tape", **summary.facts())
+
+
+def test_secrets_are_counted_wherever_they_stood_and_the_same_text_once() -> None:
+    said = json.dumps({"role": "user", "content": "use [redacted:a-key]"})
+    call = {"id": "c", "name": "sh", "arguments_raw": '{"cmd": "x [redacted:b-key]"}'}
+    records = [
+        {"kind": "run_start", "run": "r", "title": "use [redacted:a-key]"},
+        {"kind": "blob", "hash": "1", "text": said},
+        {"kind": "blob", "hash": "2", "text": json.dumps({"content": [{"text": "use [redacted:a-key]"}, {"input": {"cmd": "x [redacted:b-key]"}}]})},
+        {"kind": "turn_end", "run": "r", "turn": 1, "calls": [call], "error": "401 for [redacted:c-key]"},
+        {"kind": "call_end", "run": "r", "turn": 1, "call": "c", "result": {"out": ["[redacted:b-key] [redacted:b-key]"]}},
+        {"kind": "event", "run": "r", "event": "shell", "detail": {"output": "[redacted:d-key] and [not json"}},
+        {"kind": "call_seen", "run": "r", "turn": 1, "call": "c", "returned": "[redacted:d-key] {"},
+    ]  # fmt: skip
+    assert _facts(*records).secrets == {"b-key": 3, "d-key": 2, "a-key": 1, "c-key": 1}

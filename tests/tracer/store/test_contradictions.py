@@ -85,3 +85,48 @@ def test_a_turn_that_was_open_or_failed_is_completed_by_a_file():
         store.ingest(ended(small_tape.records(), status="error", error="529", response=None, usage={}))
         assert store.ingest(small_tape.records()).differs == {}
         assert store.runs()[0].usage.output == 320
+
+
+def changed(records, kind, change):
+    """The records with a change in the last one of a kind."""
+    last = max(i for i, r in enumerate(records) if r["kind"] == kind)
+    return [change(r) if i == last else r for i, r in enumerate(records)]
+
+
+def results(store):
+    return [c.result for t in store.turns(small_tape.RUN) for c in t.tool_calls]
+
+
+@pytest.mark.parametrize("source", ["claude-code", "sdk"])
+def test_another_result_of_a_call_that_has_one_is_kept_out_and_told(source):
+    import json
+
+    from looptape.tracer import tape
+
+    whole = list(small_tape.records(source=source))
+    seen = [r for r in whole if r["kind"] == "call_seen"][-1]
+    said = next(json.loads(r["text"]) for r in whole if r["kind"] == "blob" and r["hash"] == seen["message"])
+    forged = tape.blob(json.dumps({**said, "cache": 1}))
+    other = json.loads(json.dumps(said))
+    for block in other["content"]:
+        block["content"] = "something else"
+    other = tape.blob(json.dumps(other))
+    with memory_store() as store:
+        store.ingest(whole)
+        before = results(store)
+        report = store.ingest([other, *changed(whole, "call_seen", lambda r: {**r, "message": other["hash"]})])
+        assert report.differs == {small_tape.RUN: seen["turn"]}
+        assert results(store) == before
+        same = store.ingest([forged, *changed(whole, "call_seen", lambda r: {**r, "message": forged["hash"]})])
+        assert same.differs == {}, "the same result in another message is no contradiction"
+
+
+def test_a_result_that_was_not_here_yet_comes_in():
+    whole = list(small_tape.records(source="claude-code"))
+    with memory_store() as store:
+        store.ingest([r for r in whole if r["kind"] not in ("call_seen", "call_end")])
+        assert results(store) != []
+        assert store.ingest(whole).differs == {}
+        with memory_store() as fresh:
+            fresh.ingest(whole)
+            assert results(store) == results(fresh)

@@ -93,12 +93,16 @@ def test_names_and_errors_may_be_odd_too(tmp_path):
 
 
 def test_role_and_oddities_of_a_text():
-    assert facts('{"role":"user","content":"x"}') == ("user", None)
-    assert facts('{"type":"function_call_output"}') == ("function_call_output", None)
-    assert facts('"just text"') == (None, None)
-    assert facts('{"a":"\\ud83e\\udd16"}') == (None, None)
-    assert facts('{"a":"\\udd16"}') == (None, "surrogate")
-    assert facts('{"n":18446744073709551616}') == (None, "big_number")
+    assert facts('{"role":"user","content":"x"}') == ("user", None, {"role": "user", "content": "x"})
+    assert facts('{"type":"function_call_output"}')[:2] == ("function_call_output", None)
+    assert facts('"just text"') == (None, None, "just text")
+    assert facts('{"a":"\\ud83e\\udd16"}') == (None, None, {"a": "\U0001f916"})
+    assert facts('{"n":1234567890123456789}') == (None, None, {"n": 1234567890123456789})
+    assert facts('{"a":"\\udd16"}') == (None, "surrogate", None)
+    assert facts('{"n":18446744073709551616}') == (None, "big_number", None)
+    assert facts('{"a":1,"a":2}') == (None, "duplicate_key", None)
+    assert facts("[NaN]") == (None, "nan", None)
+    assert facts("[") == (None, "not_json", None)
 
 
 def test_a_result_is_found_by_its_path():

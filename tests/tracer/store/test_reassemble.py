@@ -157,17 +157,15 @@ def test_log_records_outside_any_trace_are_kept_each_once(journal, tmp_path):
 def test_a_store_of_schema_1_gets_the_tables(tmp_path):
     from looptape.tracer.store import schema
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        patch.setattr(schema, "VERSION", 1)
-        con_home = tmp_path / "old"
-        import duckdb
+    con_home = tmp_path / "old"
+    import duckdb
 
-        from looptape.tracer import paths
+    from looptape.tracer import paths
 
-        con_home.mkdir()
-        with duckdb.connect(str(paths.store_file(con_home))) as con:
-            schema.migrate(con)
+    con_home.mkdir()
+    with duckdb.connect(str(paths.store_file(con_home))) as con:
+        con.execute(schema._script("001_tables.sql"))
+        con.execute("insert into base.meta values ('schema_version', '1'), ('reader_version', '1')")
     journal = Journal(con_home)
     send(journal, AGENT, FIRST, TOOL, SECOND)
     journal.close()

@@ -14,13 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from ...canonical import stable_id
-from ...providers import by_api
-from ...providers.answer import Answer, AnswerCall
+from ...providers.answer import AnswerCall
 from ...tape import Record
 from ..report import Notes
 from .assembled import Assembled
 from .chains import Chain, Link, chained
-from .model_call import AgentSpan, ModelCall, ToolSpan, usage_of
+from .model_call import AgentSpan, ModelCall, ToolSpan
 from .reattach import Orphans, reattached
 from .recovery import recovered
 from .run_telling import told
@@ -77,7 +76,7 @@ def _answers(run: Assembled) -> None:
     """What each call answered; calls without an id of their own get one."""
     for number, link in enumerate(run.chain.links, 1):
         call = link.call
-        said = by_api(call.api).answer(call.response) if call.response is not None else Answer()
+        said = link.answer
         stop = call.stop_reason or said.stop_reason
         seen: set[str] = set()
         calls = tuple(_named(c, number, i, seen) for i, c in enumerate(said.calls, 1))
@@ -88,7 +87,7 @@ def _answers(run: Assembled) -> None:
                 model=call.response_model or said.model,
                 stop_reason=stop,
                 calls=calls,
-                usage=usage_of(call),
+                usage=call.usage or said.usage,
                 end=None if calls else said.end or _ENDS.get(stop or ""),
             )
         )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from ...providers import by_api
+from ...providers.answer import Answer
 from .likeness import Atom, answer_atoms, atoms, rolled
 from .model_call import ModelCall
 from .span_tree import Place, SpanTree
@@ -22,6 +25,7 @@ class Link:
     Attributes:
         rolls: A hash of each leading part of the request's atoms.
         full: The hash of request and answer together; None when the answer is not known.
+        told: The answer's atoms, None when there is nothing to look at.
     """
 
     call: ModelCall
@@ -29,7 +33,18 @@ class Link:
     said: list[Atom]
     rolls: list[int]
     full: int | None
+    told: list[Atom] | None = None
     flags: list[str] = field(default_factory=list)
+    _answer: tuple[Any, Answer] | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """What the call answered, worked out once."""
+        response = self.call.response
+        if self._answer is None or self._answer[0] is not response:
+            said = by_api(self.call.api).answer(response) if response is not None else Answer()
+            self._answer = response, said
+        return self._answer[1]
 
     @property
     def whole(self) -> int:
@@ -52,10 +67,10 @@ class Chain:
 
 def chained(calls: Sequence[ModelCall], tree: SpanTree) -> list[Chain]:
     """The conversations, in the order in which they began."""
-    tails, hints = _Tails(), _Hints()
+    tails, hints, known = _Tails(), _Hints(), _Known()
     chains: list[Chain] = []
     for call in calls:
-        link = _link(call, tree)
+        link = _link(call, tree, known)
         chain = tails.before(link) or hints.before(link)
         if chain is not None and _fresh_prompt(chain.last, link):
             chain = _started(chains, Chain([link], (chain, len(chain.links))))
@@ -121,14 +136,28 @@ def _append(table: dict[_Key, list[Chain]], key: _Key, chain: Chain) -> None:
         del found[0]
 
 
-def _link(call: ModelCall, tree: SpanTree) -> Link:
-    said = [a for m in call.messages for a in atoms(m)] if call.mode == "full" else []
+class _Known:
+    """The atoms of messages that several calls share (as one object: `Link.call` keeps it)."""
+
+    def __init__(self) -> None:
+        self._atoms: dict[int, list[Atom]] = {}
+
+    def atoms(self, message: Any) -> list[Atom]:
+        """What the message says; not to be changed."""
+        found = self._atoms.get(id(message))
+        if found is None:
+            found = self._atoms[id(message)] = atoms(message)
+        return found
+
+
+def _link(call: ModelCall, tree: SpanTree, known: _Known) -> Link:
+    said = [a for m in call.messages for a in known.atoms(m)] if call.mode == "full" else []
     rolls = list(rolled(said))
     answer = answer_atoms(call.api, call.response)
     full = None
     if answer and rolls:
-        full = list(rolled(answer, rolls[-1]))[-1]
-    return Link(call, tree.place(call), said, rolls, full)
+        *_, full = rolled(answer, rolls[-1])
+    return Link(call, tree.place(call), said, rolls, full, answer)
 
 
 def _may_follow(last: Link, link: Link, length: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..context import Source
@@ -28,4 +28,10 @@ def together(found: Iterable[Source], belongs: Callable[[Source], bool]) -> Iter
         elif sum(f.stat().st_size for f in groups[one]) > MAX_TOGETHER:
             yield from (Source(str(f), (f,)) for f in groups[one])
         else:
-            yield Source(str(groups[one][0]), tuple(groups[one]))
+            yield as_one(groups[one])
+
+
+def as_one(files: Sequence[Path]) -> Source:
+    """These files as one source; its name says how many they are."""
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return Source(f"{files[0]}{more}", tuple(files))

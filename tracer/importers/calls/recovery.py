@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...providers import by_api, openai_chat, openai_responses
-from ...providers.answer import mapping
+from ...providers import openai_chat, openai_responses
+from ...providers.answer import mapping, objects
 from .chains import Chain, Link
-from .likeness import answer_atoms, atoms
+from .likeness import atoms
 
 FLAG = "answer_from_next_request"
 
@@ -29,7 +29,7 @@ def _sent_back(link: Link, follower: Link) -> list[Any]:
     """The messages after the request's own that are the model's."""
     kept = 0
     for old, new in zip(link.call.messages, follower.call.messages, strict=False):
-        if old != new:
+        if old is not new and old != new:
             break
         kept += 1
     if kept < len(link.call.messages) or not kept:
@@ -50,11 +50,18 @@ def _knows_more(link: Link, sent: Sequence[Any]) -> bool:
     calls = [a for a in said if a[0] == "call"]
     if not calls:
         return link.call.response is None and bool(said)
-    own = by_api(link.call.api).answer(link.call.response).calls if link.call.response is not None else ()
-    if len(own) > len(calls) or (own and all(c.id for c in own) and len(own) == len(calls)):
+    own = link.answer.calls
+    if len(own) > len(calls) or (own and len(own) == len(calls) and (all(c.id for c in own) or not _with_ids(sent))):
         return False
-    known = [a for a in answer_atoms(link.call.api, link.call.response) or () if a[0] == "call"]
+    known = [a for a in link.told or () if a[0] == "call"]
     return all(a in calls for a in known)
+
+
+def _with_ids(sent: Sequence[Any]) -> bool:
+    """Do its calls have ids? Gemini's have none."""
+    messages = [mapping(m) for m in sent]
+    blocks = [b for m in messages for name in ("content", "tool_calls") for b in objects(m.get(name))]
+    return any(b.get("call_id") or b.get("id") for b in [*messages, *blocks])
 
 
 def _answer(link: Link, sent: Sequence[Any]) -> dict[str, Any]:

@@ -68,11 +68,10 @@ class _Teller:
         kept = self._kept(call)
         builder.restart(kept)
         new = call.messages[kept:]
-        for index, message in enumerate(new):
-            builder.message(message, prompt=index == len(new) - 1 and provider.is_prompt(message))
-        for message in new:
+        keys = [builder.message(m, prompt=m is new[-1] and provider.is_prompt(m)) for m in new]
+        for message, key in zip(new, keys, strict=True):
             for result in provider.results(message):
-                self._seen(result, message, call)
+                self._seen(result, key, call)
         self._messages = call.messages if call.mode == "full" else ()
         builder.context(system=call.system, tools=call.tools, params=call.params or None)
         builder.turn(
@@ -159,19 +158,19 @@ class _Teller:
             return 0
         kept = 0
         for old, new in zip(self._messages, call.messages, strict=False):
-            if old != new:
+            if old is not new and old != new:
                 break
             kept += 1
         return kept
 
-    def _seen(self, result: SeenResult, message: Any, call: ModelCall) -> None:
+    def _seen(self, result: SeenResult, key: str, call: ModelCall) -> None:
         name = result.call
         if not self._builder.owns(name):
             name = name or next(iter(self._builder.unanswered), "")
         can_tell = call.lossless and call.api == anthropic.API  # the others have no mark for it
         told_error = result.is_error if result.is_error or can_tell else None
         known = self._builder.result(
-            name, message=message, path=result.path, is_error=told_error, at=call.started_at, join=False
+            name, key=key, path=result.path, is_error=told_error, at=call.started_at, join=False
         )
         if not known:
             self._notes.counts["results_without_call"] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .model_call import AgentSpan, ModelCall, Span, ToolSpan
 
@@ -47,6 +47,8 @@ class SpanTree:
 
     def place(self, span: Span) -> Place:
         """What the span stands in."""
+        if span.span_id and (known := self._places.get((span.trace_id, span.span_id))) is not None:
+            return known
         path: list[Span] = []
         seen: set[int] = set()
         current: Span | None = span
@@ -78,9 +80,9 @@ def _id(span: Span) -> _Id:
 def _inside(place: Place, above: Span) -> Place:
     """The place of what stands directly in ``above``, whose own place is given."""
     if isinstance(above, ModelCall):
-        return replace(place, call=above, missing=None)
+        return Place(place.home, place.agent, place.tool, above, place.steps)
     if isinstance(above, ToolSpan):
-        return replace(place, home=above, tool=above, call=None, steps=(), missing=None)
+        return Place(above, place.agent, above)
     if above.kind == "agent":
-        return replace(place, home=above, agent=above, call=None, steps=(), missing=None)
-    return replace(place, steps=(*place.steps, above.name), missing=None)
+        return Place(above, above, place.tool)
+    return Place(place.home, place.agent, place.tool, place.call, (*place.steps, above.name))

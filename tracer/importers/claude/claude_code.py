@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ... import tape
 from ...canonical import digest, stable_id
+from ...model import Usage
+from ...providers.answer import Answer, AnswerCall
 from ..context import Context, Source
+from ..numbers import Numbers
 from ..reading import first_objects, mentions, objects
 from ..report import Notes
 from . import claude_lines as said
 from .claude_thread import Thread
+from .conversation import Conversation, Result, Turn
 
 FORMAT = "claude-code"
 TITLE = "Claude Code session"
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PLAIN = re.compile(r"[\w-]{1,100}")
+_MAX_CHAINS = 10_000
 _MARKS = frozenset({"user", "assistant", "system", "progress", "queue-operation", "attachment"})
 
 
@@ -45,8 +51,13 @@ def recognise(head: bytes) -> bool:
 
 def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Record]:
     """The records of the session's run and of the sub-agents in it."""
-    session = Session(source, notes, context)
-    for number, line in objects(source.lines(), notes):
+    session = _resumed(source, notes, context) or Session(source, notes, context)
+
+    def keep() -> None:
+        if source.growth is not None:
+            source.growth.keep(session, KEPT, _parts(source, notes, context), FORMAT)
+
+    for number, line in objects(source.lines(), notes, noise=session.is_noise, at_end=keep):
         try:
             session.line(line)
         except RecursionError:
@@ -55,6 +66,23 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
         session.out.clear()
     session.finish()
     yield from session.out
+
+
+def _resumed(source: Source, notes: Notes, context: Context) -> Session | None:
+    """The session of a file whose beginning was read before."""
+    growth = source.growth
+    if growth is None:
+        return None
+    session: Session | None = growth.resumed(KEPT, _parts(source, notes, context))
+    if session is not None and not session.go_on():
+        growth.restart()
+        notes.runs.clear()
+        return None
+    return session
+
+
+def _parts(source: Source, notes: Notes, context: Context) -> dict[str, Any]:
+    return {"source": source, "notes": notes, "context": context}
 
 
 class Session:
@@ -76,6 +104,25 @@ class Session:
         self._title: str | None = None
         self._fallback_id: str | None = None
         self._own_files: dict[str, bool] = {}
+
+    def is_noise(self, raw: bytes) -> bool:
+        """True for a line that need not be decoded."""
+        return self._main is not None and not self._summaries and said.is_noise(raw)
+
+    def runs(self) -> dict[str, int]:
+        """The runs told so far, each with its number of turns."""
+        threads = [*([self._main] if self._main else []), *self._children.values()]
+        return {t.start["run"]: t.talk.turns for t in threads}
+
+    def go_on(self) -> bool:
+        """The file has grown; False when what came says that it is another session's."""
+        own = self._agent is None
+        if self._main is None or (own and self._named(self._session or "") != self._session):
+            return False
+        self._own_files = {agent: True for agent, own in self._own_files.items() if own}
+        for thread in (self._main, *self._children.values()):
+            thread.resumed()
+        return True
 
     def line(self, line: dict[str, Any]) -> None:
         """One object of the file."""
@@ -103,8 +150,8 @@ class Session:
         """The end of the file: every run gets its end."""
         main = self._main
         if main is None:
-            if not self._notes.counts["objects"]:
-                return
+            if not self._notes.counts["objects"] or self._source.growth is not None:
+                return  # of a file that grows it is not known yet whose it is
             main = self._start_main(self._fallback_id or digest(self._source.label), None, {})
         title = self._title or (next(reversed(self._summaries.values()), None) if not main.title else None)
         if title:
@@ -152,12 +199,15 @@ class Session:
         session = _text(line.get("sessionId"))
         if session is None:
             return
-        path = self._source.path
-        # a fork may keep the lines of the session it came from: then the file's own name says which it is
-        if path and path.stem != session and _UUID.fullmatch(path.stem) and mentions(path, path.stem):
-            session = path.stem
         agent = _text(line.get("agentId")) if line.get("isSidechain") is True else None
-        self._start_main(session, agent, line)
+        self._start_main(self._named(session), agent, line)
+
+    def _named(self, session: str) -> str:
+        """A fork may keep the lines of the session it came from: then the file's own name says which it is."""
+        path = self._source.path
+        if path and path.stem != session and _UUID.fullmatch(path.stem) and mentions(path, path.stem):
+            return path.stem
+        return session
 
     def _start_main(self, session: str, agent: str | None, line: dict[str, Any]) -> Thread:
         self._session, self._agent = session, agent
@@ -191,6 +241,8 @@ class Session:
         key = agent or self._side_chains.get(before or "") or uuid or "side chain"
         if uuid and not agent:
             self._side_chains[uuid] = key
+            if len(self._side_chains) > _MAX_CHAINS:
+                del self._side_chains[next(iter(self._side_chains))]
         call = None
         if key not in self._children:
             message = line.get("message")
@@ -223,19 +275,28 @@ class Session:
         returned = line.get("toolUseResult")
         message = line.get("message")
         content = message.get("content") if isinstance(message, dict) else None
-        if not isinstance(content, list):
+        if not isinstance(content, list) or not main.tasks:
             return
         for block in content:
             call = _text(block.get("tool_use_id")) if isinstance(block, dict) else None
             if call is None or call not in main.tasks:
                 continue
-            if call in main.talk.owners:
-                self._context.calls[call] = (main.start["run"], main.talk.owners[call])
+            turn = main.talk.owners.get(call)
+            if turn is not None:
+                self._context.calls[call] = (main.start["run"], turn)
             agent = _text(returned.get("agentId")) if isinstance(returned, dict) else None
             if agent and self._session:
                 self._context.agents[self._session, agent] = call
+                self._link(stable_id(FORMAT, self._session, agent), main.start["run"], turn, call)
             if not (isinstance(returned, dict) and returned.get("isAsync")):
                 self._returned[call] = block.get("is_error") is True
+
+    def _link(self, child: str, run: str, turn: int | None, call: str) -> None:
+        """Tells whose sub-agent a run is that came in before its call had a result."""
+        if child in self._context.unlinked:
+            self._context.unlinked.discard(child)
+            parent = {"run": run, "turn": turn, "call": call, "kind": "sub-agent"}
+            self.out.append({"kind": "run_start", "run": child, "parent": parent})
 
     def _ending_of(self, key: str, child: Thread) -> tuple[str, str] | None:
         """How a sub-agent ended when its call tells: progress lines leave out its last answer."""
@@ -261,6 +322,10 @@ class Session:
     def _is_shorter(self, thread: Thread) -> bool:
         known = self._context.ended.get(thread.start["run"])
         return known is not None and thread.talk.ended_at is not None and thread.talk.ended_at < known
+
+
+# what a session consists of
+KEPT = (Session, Thread, Conversation, Turn, Result, Numbers, OrderedDict, Answer, AnswerCall, Usage)
 
 
 def _meta(path: Path | None) -> dict[str, Any]:

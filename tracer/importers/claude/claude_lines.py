@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +32,12 @@ _DENIED = (
 _CANCELLED = ("<tool_use_error>Sibling tool call errored", "Sibling tool call errored", _INTERRUPTED)
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 _UNRELIABLE = ((2, 1, 12), (2, 1, 29))
+_EARLY = 2000
+# fields that hold no object stand before the type: nothing of a message can be taken for it
+_NOISE = re.compile(
+    rb'\{(?:"\w+":(?:null|true|false|"[^"\\]*"),)*"type":"progress",'
+    rb'"data":\{"type":"(?:bash_progress|hook_progress|mcp_progress|query_update|search_results_received)"'
+)
 # no text has more characters a token than this; with it a recorded count is proved too low
 _CHARACTERS_A_TOKEN = 20
 _SMALL_CHANGE = 60
@@ -46,7 +52,7 @@ def text_of(content: Any) -> str:
     return "\n".join(b["text"] for b in content if isinstance(b, dict) and isinstance(b.get("text"), str))
 
 
-def assistant_message(line: dict[str, Any]) -> dict[str, Any] | None:
+def assistant_message(line: dict[str, Any], sane: Callable[[dict[str, Any]], Any]) -> dict[str, Any] | None:
     """The message of an assistant line with id, model, content list and sane usage; None when it has no id."""
     message = line.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("id"), str) or not message["id"]:
@@ -58,7 +64,7 @@ def assistant_message(line: dict[str, Any]) -> dict[str, Any] | None:
     for name in ("model", "stop_reason", "stop_sequence"):
         if not isinstance(found.get(name), str):
             found[name] = None
-    found["usage"] = _sane(message["usage"]) if isinstance(message.get("usage"), dict) else None
+    found["usage"] = sane(message["usage"]) if isinstance(message.get("usage"), dict) else None
     return found
 
 
@@ -101,17 +107,14 @@ def title_of(text: str) -> tuple[str, bool] | None:
     return title_line(text), True
 
 
-def output_unreliable(version: Any, tokens: int | None, content: list[Any]) -> bool:
-    """True when the recorded output tokens of an answer cannot be believed.
+def counts_early(version: Any) -> bool:
+    """True for versions of the client that store the output tokens of the first moment."""
+    return isinstance(version, str) and _counts_early(version)
 
-    Either the version is known to store the count of the first moment, or the content is longer
-    than that many tokens can be.
-    """
-    if isinstance(version, str) and _counts_early(version):
-        return True
-    if tokens is None:
-        return False
-    return _characters(content) > tokens * _CHARACTERS_A_TOKEN + _SMALL_CHANGE
+
+def too_few_tokens(tokens: Any, content: list[Any]) -> bool:
+    """True when an answer is longer than its recorded output tokens can be."""
+    return isinstance(tokens, int) and _characters(content) > tokens * _CHARACTERS_A_TOKEN + _SMALL_CHANGE
 
 
 @lru_cache(maxsize=64)
@@ -133,13 +136,26 @@ def _characters(content: list[Any]) -> int:
     return total
 
 
-def _sane(value: Any) -> Any:
-    # a count that no column holds is no count
+def sane(value: Any) -> Any:
+    """Usage without counts that no column holds: they are no counts."""
     if isinstance(value, dict):
-        return {k: v if type(v) is int and 0 <= v <= MAX_COUNT else _sane(v) for k, v in value.items()}
+        return {k: v if type(v) is int and 0 <= v <= MAX_COUNT else sane(v) for k, v in value.items()}
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value <= MAX_COUNT else None
     return value
+
+
+def is_noise(raw: bytes) -> bool:
+    """True for a line of progress that tells nothing of the conversation: known by its first fields, never decoded.
+
+    A line that may hold more than one object is none.
+    """
+    return (
+        raw.find(b'"type":"progress"', 0, _EARLY) > 0
+        and _NOISE.match(raw) is not None
+        and raw.endswith(b"}\n")
+        and b"}{" not in raw
+    )
 
 
 def title_line(text: str) -> str:

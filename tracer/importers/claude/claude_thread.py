@@ -9,9 +9,10 @@ from ... import tape
 from ..reading import micros
 from ..report import Notes
 from . import claude_lines as said
-from .conversation import Conversation, Result
+from .conversation import Conversation, Result, Turn
 
 AGENT_TOOLS = ("Task", "Agent")
+MAX_TASKS = 500  # the prompts of so many are kept, to know the sub-agents that follow
 OUTPUT_UNRELIABLE = "output tokens unreliable"
 
 
@@ -26,12 +27,14 @@ class Thread:
         self.start = {"kind": "run_start", "source": "claude-code", "list_price": True, **start}
         self.tasks: dict[str, dict[str, str]] = {}
         self.title: str | None = None
-        self.answered: set[str] = set()
         self._faint_title: str | None = None
         self._notes = notes
         self._own = own
         self._versions: dict[str, None] = {}
-        self._unreliable: set[int] = set()
+        self._unreliable = 0
+        self._doubted: Turn | None = None
+        self._usage: tuple[Any, Any] = (None, None)
+        self._told = (0, 0, 0)
         self._stopped: tuple[str, str] | None = None
         self._refused = False
         self._boundary = False
@@ -41,7 +44,7 @@ class Thread:
     def assistant(self, line: dict[str, Any]) -> None:
         """A line with one block (or more) of an answer; lines that the client made up are events."""
         at = self._see(line)
-        message = said.assistant_message(line)
+        message = said.assistant_message(line, self._sane)
         if message is None:
             self._notes.strange("assistant without a message id")
             return
@@ -58,13 +61,7 @@ class Thread:
             return
         self._stopped = None
         self._remember_tasks(message["content"])
-        tokens = (message["usage"] or {}).get("output_tokens")
-        if said.output_unreliable(line.get("version"), tokens if isinstance(tokens, int) else None, turn.content):
-            turn.flags["output_unreliable"] = None
-            self._unreliable.add(turn.number)
-        elif "output_unreliable" in turn.flags:
-            del turn.flags["output_unreliable"]
-            self._unreliable.discard(turn.number)
+        self._doubt(turn, line.get("version"), (message["usage"] or {}).get("output_tokens"))
 
     def user(self, line: dict[str, Any]) -> None:
         """A prompt, results, a compaction summary, or what the client says in a person's place."""
@@ -124,6 +121,28 @@ class Thread:
         """A title that was given, not derived from the first prompt."""
         self.title = title
 
+    def resumed(self) -> None:
+        """The file has grown: what was counted up to here is not counted again."""
+        self._told = (self.talk.turns, self.talk.calls, self.talk.parallel)
+        self._notes.runs[self.start["run"]] = None
+
+    def _sane(self, usage: dict[str, Any]) -> Any:
+        """The usage of an answer, which each of its lines repeats."""
+        if usage != self._usage[0]:
+            self._usage = (usage, said.sane(usage))
+        return self._usage[1]
+
+    def _doubt(self, turn: Turn, version: Any, tokens: Any) -> None:
+        early = said.counts_early(version)
+        if early or said.too_few_tokens(tokens, turn.content):
+            self._unreliable += "output_unreliable" not in turn.flags
+            turn.flags["output_unreliable"] = None
+            # further lines of an answer may tell more tokens; a version that counts early stays one
+            self._doubted = None if early or turn.message.get("stop_reason") else turn
+        elif "output_unreliable" in turn.flags:
+            del turn.flags["output_unreliable"]
+            self._unreliable -= 1
+
     def _see(self, line: dict[str, Any]) -> int | None:
         at = micros(line.get("timestamp"))
         self.talk.see(at)
@@ -149,6 +168,8 @@ class Thread:
                 given = _dict(block.get("input"))
                 names = ("subagent_type", "description", "prompt")
                 self.tasks[block["id"]] = {n: given[n] for n in names if isinstance(given.get(n), str)}
+                if len(self.tasks) > MAX_TASKS:
+                    del self.tasks[next(iter(self.tasks))]
 
     def _results(self, line: dict[str, Any], content: list[Any], at: int | None, *, prompt: bool) -> None:
         results, beside = [], []
@@ -160,8 +181,7 @@ class Thread:
             call, text = block["tool_use_id"], said.text_of(block.get("content"))
             failed = block.get("is_error") is True
             self._count("tool_errors", int(failed))
-            self._count("tool_results", int(call not in self.answered))
-            self.answered.add(call)
+            self._count("tool_results", int(self.talk.answers(call)))
             kind = said.error_class(text) if failed else None
             self._refused = kind == "denied"
             returned = line.get("toolUseResult") if len(blocks) == 1 else None
@@ -196,23 +216,26 @@ class Thread:
 
     def _sum_up(self) -> None:
         talk, notes = self.talk, self._notes
+        turns, calls, parallel = talk.turns - self._told[0], talk.calls - self._told[1], talk.parallel - self._told[2]
         if self._own:
-            notes.turns += talk.turns
-            notes.tool_calls += talk.calls
-            self._count("calls_without_result", sum(c not in self.answered for c in talk.owners))
-            self._count("parallel_turns", talk.parallel)
+            notes.turns += turns
+            notes.tool_calls += calls
+            self._count("calls_without_result", talk.silent)
+            self._count("parallel_turns", parallel)
         else:
             notes.counts["sub_agents"] += 1
-            notes.counts["sub_agent_turns"] += talk.turns
-            notes.counts["sub_agent_calls"] += talk.calls
+            notes.counts["sub_agent_turns"] += turns
+            notes.counts["sub_agent_calls"] += calls
 
     def _warnings(self) -> list[str]:
         if not self._unreliable:
             return []
         if self._own:
-            part = f"{len(self._unreliable)} of {self.talk.turns} turns record fewer tokens than were written"
+            part = f"{self._unreliable} of {self.talk.turns} turns record fewer tokens than were written"
             self._notes.warn(f"{OUTPUT_UNRELIABLE}: {part}")
-        return [OUTPUT_UNRELIABLE]  # without figures: a longer copy of the session must say the same
+        # without figures, and not for an answer that may go on: a longer copy of the session must say the same
+        sure = self._unreliable - (self._doubted is not None and self._doubted is self.talk.last)
+        return [OUTPUT_UNRELIABLE] if sure else []
 
     def _ending(self) -> tuple[str, str]:
         talk = self.talk

@@ -16,6 +16,7 @@ from ... import tape
 from ...model import BUCKETS
 from ...providers import anthropic
 from ...providers.answer import Answer
+from ..numbers import Numbers
 from ..writing import writer
 
 API = anthropic.API
@@ -55,7 +56,13 @@ class Result:
 
 
 class Conversation:
-    """One run in the making. Every method puts its records into ``out``, which the caller empties."""
+    """One run in the making. Every method puts its records into ``out``, which the caller empties.
+
+    Attributes:
+        owners: Call id -> number of the turn that made it.
+        silent: How many of these calls have no result so far.
+        last: The last turn; it may still grow.
+    """
 
     def __init__(self, run: str, out: list[tape.Record], agent: str | None = None) -> None:
         self.run = run
@@ -69,11 +76,13 @@ class Conversation:
         self.last: Turn | None = None
         self.last_answer = Answer()
         self.unanswered: dict[str, str] = {}
-        self.owners: dict[str, int] = {}
+        self.owners = Numbers()
+        self.answered = Numbers()
+        self.silent = 0
         self.heard_since = False
         self._open: Turn | None = None
         self._recent: OrderedDict[str, Turn] = OrderedDict()
-        self._closed: set[str] = set()
+        self._closed = Numbers()
         self._results: list[Result] = []
         self._beside: list[Any] = []
         self._pending: list[str] = []
@@ -103,6 +112,12 @@ class Conversation:
         self._user_turn |= prompt
         self.heard_since |= prompt
 
+    def answers(self, call: str) -> bool:
+        """A result of this call is there; True for the first."""
+        first = self.answered.add(call)
+        self.silent -= first and call in self.owners
+        return first
+
     def results(self, found: Iterable[Result], beside: list[Any], at: int | None, *, prompt: bool) -> None:
         """Results of calls, with the other blocks of their message."""
         self._results.extend(found)
@@ -124,12 +139,16 @@ class Conversation:
             turn.ended_at = at if turn.ended_at is None else max(at, turn.ended_at)
         for block in message["content"]:
             if isinstance(block, dict) and block.get("type") == "tool_use" and isinstance(block.get("id"), str):
-                if block["id"] not in self.owners:
-                    turn.open_calls[block["id"]] = str(block.get("name"))
-                self.owners.setdefault(block["id"], turn.number)
+                self._calls(turn, block["id"], str(block.get("name")))
         if turn.closed and changed:
             self._end(turn, _dumps(turn.content))
         return turn
+
+    def _calls(self, turn: Turn, call: str, name: str) -> None:
+        if call not in self.owners:
+            turn.open_calls[call] = name
+            self.owners[call] = turn.number
+            self.silent += call not in self.answered
 
     def compact(self, at: int | None, detail: dict[str, Any]) -> None:
         """The message list starts anew here."""
@@ -258,15 +277,15 @@ class Conversation:
 
 def _merge(turn: Turn, message: dict[str, Any]) -> bool:
     """Adds a line to its turn: new blocks after the others, later fields over earlier ones."""
-    before = (len(turn.content), turn.message.get("usage"))
+    length, usage = len(turn.content), turn.message.get("usage")
     for block in message["content"]:
         if block not in turn.content:
             turn.content.append(block)
-    usage = turn.message.get("usage")
     turn.message.update({k: v for k, v in message.items() if k != "content" and v is not None})
-    if isinstance(usage, dict) and isinstance(message.get("usage"), dict):
-        turn.message["usage"] = {**usage, **{k: v for k, v in message["usage"].items() if v is not None}}
-    return before != (len(turn.content), turn.message.get("usage"))
+    new = message.get("usage")
+    if isinstance(usage, dict) and isinstance(new, dict) and new is not usage:
+        turn.message["usage"] = {**usage, **{k: v for k, v in new.items() if v is not None}}
+    return length != len(turn.content) or usage != turn.message.get("usage")
 
 
 def _call(call: Any, turn: Turn) -> dict[str, Any]:

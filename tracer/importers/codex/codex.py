@@ -10,17 +10,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import tape
+from ...canonical import stable_id
+from ...model import Usage
 from ...providers import openai_responses
-from ...providers.answer import mapping, objects, text_of
+from ...providers.answer import Answer, AnswerCall, mapping, objects, text_of
 from ..builder import RunBuilder
 from ..context import Context, Source
+from ..numbers import Numbers
 from ..reading import first_objects, micros
 from ..reading import objects as objects_of
 from ..report import Notes
 from . import codex_display as display
 from . import codex_lines as said
 from .codex_origin import FORMAT, Origin, instructions
-from .codex_turns import Turns
+from .codex_turns import Entry, Turns
 
 TITLE = "Codex CLI rollout"
 
@@ -35,8 +38,16 @@ def recognise(head: bytes) -> bool:
 
 def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Record]:
     """The records of the one run that a rollout holds."""
-    session: Session | None = None
-    for number, line in objects_of(source.lines(), notes):
+    parts, growth = {"notes": notes, "context": context}, source.growth
+    session: Session | None = growth.resumed(KEPT, parts) if growth is not None else None
+    if session is not None:
+        session.go_on()
+
+    def keep() -> None:
+        if growth is not None and session is not None:
+            growth.keep(session, KEPT, parts, FORMAT)
+
+    for number, line in objects_of(source.lines(), notes, at_end=keep):
         try:
             session = session or Session(line, notes, context)
             session.line(line)
@@ -45,7 +56,7 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
         if session is not None:
             yield from session.drain()
     if session is not None:
-        session.finish()
+        session.finish(growing=growth is not None)
         yield from session.drain()
 
 
@@ -66,7 +77,17 @@ class Session:
         self._spawns: set[str] = set()
         self._strange = 0
         self._late: list[tape.Record] = []
+        self._told = (0, 0)
         notes.runs[self._run.run] = None
+
+    def runs(self) -> dict[str, int]:
+        """The run and its turns so far."""
+        return {self._run.run: self._run.turns}
+
+    def go_on(self) -> None:
+        """The file has grown: what was counted up to here is not counted again."""
+        self._told = (self._run.turns, self._run.calls)
+        self._notes.runs[self._run.run] = None
 
     def drain(self) -> Iterator[tape.Record]:
         """The records so far; each once."""
@@ -101,12 +122,15 @@ class Session:
         else:
             self._unknown(kind[:80], line, at)
 
-    def finish(self) -> None:
-        """The end of the file."""
+    def finish(self, *, growing: bool = False) -> None:
+        """The end of the file; of one that is ``growing`` an answer without usage is not over."""
         run, notes = self._run, self._notes
-        self._turns.close()
-        notes.turns += run.turns
-        notes.tool_calls += run.calls
+        if growing:
+            self._turns.preview()
+        else:
+            self._turns.close()
+        notes.turns += run.turns - self._told[0]
+        notes.tool_calls += run.calls - self._told[1]
         notes.counts["calls_without_result"] += len(run.unanswered)
         warnings = self._warnings()
         known = self._context.ended.get(run.run)
@@ -145,7 +169,13 @@ class Session:
         """Remembers which threads a call began, for their own files."""
         for name in said.spawned(item):
             self._context.agents[FORMAT, name] = call
-            self._context.calls[call] = (self._run.run, self._run.owner(call) or self._run.turns + 1)
+            turn = self._run.owner(call) or self._run.turns + 1
+            self._context.calls[call] = (self._run.run, turn)
+            child = stable_id(FORMAT, name)
+            if child in self._context.unlinked:  # it came in before its call had a result
+                self._context.unlinked.discard(child)
+                parent = {"run": self._run.run, "turn": turn, "call": call, "kind": "sub-agent"}
+                self._late.append({"kind": "run_start", "run": child, "parent": parent})
 
     def _usage(self, payload: dict[str, Any], at: int | None) -> None:
         if not self._origin.owns(text_of(payload.get("thread_id"))) and not self._turns.inherited:
@@ -255,3 +285,7 @@ class Session:
                 return "halted", "the user refused the last call"
             return "interrupted", f"no request follows the results of turn {run.turns}"
         return "completed", "the file ends with an answer"
+
+
+# what a session consists of
+KEPT = (Session, Origin, RunBuilder, Turns, Entry, Numbers, Answer, AnswerCall, Usage)

@@ -6,7 +6,6 @@ older ones a cumulative count, after the items or (up to about 0.50) before them
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +14,11 @@ from ...model import Usage
 from ...providers import openai_responses
 from ...providers.answer import Answer, text_of
 from ..builder import RunBuilder
+from ..numbers import Numbers
 from ..report import Notes
 from . import codex_lines as said
+
+MAX_FACTS = 2000  # commands whose result has not come yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,15 @@ class Turns:
         self._notes = notes
         self._entries: list[Entry] = []
         self._facts: dict[str, dict[str, Any]] = {}
-        self._commands: set[str] = set()
+        self._commands = Numbers()
         self._truth = False
-        self._items: Counter[str] = Counter()
-        self._shown: dict[str, Counter[str]] = {}
+        self._items = Numbers()
+        self._shown: dict[str, Numbers] = {}
         self._held: tuple[Usage, int | None] | None = None
         self._held_at = 0
         self._items_first = False
         self._records = False
-        self._seen: set[Any] = set()
+        self._seen = Numbers()
         self._high = 0
         self._total: dict[str, Any] | None = None
         self._heard_at: int | None = None
@@ -75,7 +77,7 @@ class Turns:
     def item(self, kind: str, item: dict[str, Any], at: int | None) -> None:
         """An item of the model's own history: the truth."""
         for key in _keys(item):
-            self._items[key] += 1
+            _one_more(self._items, key)
             self._forget_shown(key)
         call = text_of(item.get("call_id")) or text_of(item.get("id"))
         self._truth |= kind == "said"
@@ -86,12 +88,11 @@ class Turns:
 
     def show(self, source: str, item: dict[str, Any], at: int | None) -> None:
         """The same words as a display event has them: kept only where no item (and no other event) says them."""
-        counter = self._shown.setdefault(source, Counter())
+        counter = self._shown.setdefault(source, Numbers())
         new = False
         for key in _keys(item):
-            counter[key] += 1
-            others = [c[key] for name, c in self._shown.items() if name != source]
-            new |= counter[key] > max([self._items[key], *others])
+            others = [c.get(key) or 0 for name, c in self._shown.items() if name != source]
+            new |= _one_more(counter, key) > max([self._items.get(key) or 0, *others])
         if new:
             self._take("said" if item.get("role") != "user" else "heard", item, at, shown=True)
 
@@ -101,6 +102,8 @@ class Turns:
         if not known and (made is None or self._truth):
             return False
         self._facts[call] = facts
+        if len(self._facts) > MAX_FACTS:
+            del self._facts[next(iter(self._facts))]
         if not known and made is not None:
             self._commands.add(call)
             self._take("said", made[0], facts.get("started_at"), shown=True)
@@ -114,10 +117,9 @@ class Turns:
         if not isinstance(total, dict):
             total = None
         key = ("total", said.same_counts(total)) if total is not None else ("last", said.same_counts(last))
-        if self._records or key in self._seen:
+        if self._records or not self._seen.add(repr(key)):
             self._notes.counts["repeated_counts"] += 1
             return
-        self._seen.add(key)
         raw = last if isinstance(last, dict) else said.difference(total, self._total) if total is not None else None
         if total is not None:
             whole, fresh = said.tokens(total), said.same_counts(last) == said.same_counts(total)
@@ -135,10 +137,10 @@ class Turns:
         """The usage of one response: it ends a turn."""
         name, total = text_of(record.get("response_id")), record.get("thread_token_usage")
         key = ("response", name) if name else ("total", said.same_counts(total))
-        if key in self._seen:
+        if not self._seen.add(repr(key)):
             self._notes.counts["repeated_counts"] += 1
             return
-        self._seen |= {key, ("total", said.same_counts(total))}
+        self._seen.add(repr(("total", said.same_counts(total))))
         self._records = self._items_first = True
         if isinstance(total, dict):
             if not self.inherited:
@@ -154,7 +156,17 @@ class Turns:
         entries, held = self._entries, self._held
         self._entries, self._held = [], None
         usage, at = held or (None, None)
-        self._close(entries, usage, at, aborted=aborted)
+        self._close(entries, usage, at, status="cancelled" if aborted else None)
+
+    def preview(self) -> None:
+        """What is there of the answer that is still being written, as an open turn: told again when it is whole.
+
+        Where its last words may be those of the next answer, only the first are told.
+        """
+        entries, held = self._entries, self._held
+        usage, at = held or (None, None)
+        first = entries if held or self._total is not None else _answers(entries)[0]
+        self._close(first, usage, at, status="open")
 
     def restart(self, items: list[Any]) -> None:
         """The history starts anew with these items."""
@@ -217,19 +229,19 @@ class Turns:
         at: int | None,
         response: str | None = None,
         *,
-        aborted: bool = False,
+        status: str | None = None,
     ) -> None:
         groups = [entries] if usage is not None or self._total is not None else _answers(entries)
         for group in groups:
             if usage is not None or any(e.kind == "said" for e in group):
-                self._tell(group, usage, at, response, aborted=aborted)
+                self._tell(group, usage, at, response, status)
             else:
                 self._write(group, None)
 
     def _tell(
-        self, entries: list[Entry], usage: Usage | None, at: int | None, response: str | None, *, aborted: bool
+        self, entries: list[Entry], usage: Usage | None, at: int | None, response: str | None, status: str | None
     ) -> None:
-        """One turn: what the model heard, its answer, and what came with it."""
+        """One turn: what the model heard, its answer, and what came with it. ``status``: open, or cancelled if empty."""
         spoken = [i for i, e in enumerate(entries) if e.kind == "said"]
         first = spoken[0] if spoken else len(entries)
         self._write(entries[:first], None)
@@ -246,7 +258,7 @@ class Turns:
             at=began,
             ended_at=ended,
             model=self._model,
-            status="cancelled" if aborted and usage is None and not answer.calls else "ok",
+            status="ok" if status == "cancelled" and (usage is not None or answer.calls) else status or "ok",
             flags=[*self.flags, *([] if items else ["no_content"])],
             inherited=entries[first].inherited if spoken else self.inherited,
         )
@@ -305,6 +317,12 @@ class Turns:
             for i, c in enumerate(answer.calls, 1)
         ]
         return replace(answer, calls=tuple(calls))
+
+
+def _one_more(counter: Numbers, key: str) -> int:
+    number = (counter.get(key) or 0) + 1
+    counter[key] = number
+    return number
 
 
 def _keys(item: dict[str, Any]) -> list[str]:

@@ -1,27 +1,28 @@
-"""Inspect logs, .json and .eval: every sample a run, one sample in memory at a time."""
+"""Inspect logs, .json and .eval: every sample a run, read event by event."""
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 from ... import tape
 from ...errors import LooptapeError
 from .. import reading
 from ..context import Context, Source
 from ..document import glimpse
-from ..json_stream import Broken, members
+from ..json_stream import Broken, Member, Rule, members
 from ..report import Notes
 from . import inspect_sample
-from .inspect_archive import MAX_MEMBER_BYTES, Archive
+from .inspect_archive import Archive, Damaged, said
 from .inspect_log import NEWEST, Log, log_of
+from .inspect_parts import MAX_PART_BYTES, SAMPLE, Parts
 
 FORMAT = "inspect"
 TITLE = "Inspect log, .json and .eval"
 
-_HEAD = ("version", "status", "eval")
+_HEAD: dict[str, Rule] = {"version": None, "status": None, "eval": None}
 _ZIP = b"PK\x03\x04"
 _SAMPLE = re.compile(r"samples/(?!.*/).+_epoch_\d+\.json")
 _SIGNS = frozenset({"task", "task_id", "run_id", "created"})
@@ -63,21 +64,12 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
         notes.warn(f"the eval did not end well (status {log.status}): samples may be missing")
 
 
-def _plain(source: Source, notes: Notes) -> Iterator[tuple[Log, dict[str, Any] | None]]:
+def _plain(source: Source, notes: Notes) -> Iterator[tuple[Log, Parts | None]]:
     """Log and sample for every sample of a .json; the log alone first."""
     log = _checked(_plain_head(source, notes), source, notes)
     yield log, None
     with source.open() as stream:
-        try:
-            for member in members(stream, ("samples",), MAX_MEMBER_BYTES):
-                if member.key != "samples":
-                    continue
-                if member.raw is None:
-                    notes.skip(member.line, f"sample {member.item} is longer than {MAX_MEMBER_BYTES >> 20} MB")
-                elif (sample := _sample(member.raw, member.line, f"sample {member.item}", notes)) is not None:
-                    yield log, sample
-        except Broken as error:
-            notes.skip(error.line, f"{error}; what follows is not read")
+        yield from ((log, parts) for parts in _samples(stream, {"samples": {"*": SAMPLE}}, "", notes))
 
 
 def _plain_head(source: Source, notes: Notes) -> dict[str, Any]:
@@ -85,39 +77,93 @@ def _plain_head(source: Source, notes: Notes) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with source.open() as stream:
         try:
-            for member in members(stream, ("samples",), MAX_MEMBER_BYTES):
-                if member.key == "samples" and "eval" in found:
+            for member in members(stream, {**_HEAD, "samples": {"*": {}}}, MAX_PART_BYTES):
+                if member.path == ("samples",) and "eval" in found:
                     break
-                if member.key in _HEAD and member.raw is not None:
-                    found[member.key] = reading.clean(member.raw, notes)
+                if member.kind == "value" and member.raw is not None:
+                    found[str(member.path[0])] = reading.clean(member.raw, notes)
         except ValueError:
             pass  # the samples are read from the same bytes, and then the trouble is noted with its line
     return found
 
 
-def _packed(source: Source, notes: Notes) -> Iterator[tuple[Log, dict[str, Any] | None]]:
+def _packed(source: Source, notes: Notes) -> Iterator[tuple[Log, Parts | None]]:
     with source.open() as stream:
         archive = Archive(stream, source.label, notes)
-        names = archive.names()
-        head = _member(archive, "header.json", names, notes) or {}
+        head = _member(archive, "header.json", notes)
         if not head:  # the eval has not ended, or was killed
-            head = {"status": "started", **(_member(archive, "_journal/start.json", names, notes) or {})}
+            head = {"status": "started", **_member(archive, "_journal/start.json", notes)}
         log = _checked(head, source, notes)
         yield log, None
-        for number, name in enumerate(names, 1):
+        for name in archive.names():
             if not _SAMPLE.fullmatch(name):
                 if name.startswith("samples/"):
                     notes.strange("member of samples/")
                 continue
-            raw = archive.read(name)
-            sample = None if raw is None else _sample(raw, number, f"member {name[:100]!r}", notes)
-            if sample is not None:
-                yield log, sample
+            with archive.opened(name) as opened:
+                if opened is not None:
+                    yield from ((log, p) for p in _samples(opened[1], SAMPLE, said(name), notes, opened[0]))
 
 
-def _member(archive: Archive, name: str, names: list[str], notes: Notes) -> dict[str, Any] | None:
-    raw = archive.read(name)
-    return None if raw is None else _sample(raw, names.index(name) + 1, f"member {name!r}", notes)
+def _samples(stream: IO[bytes], rule: Rule, what: str, notes: Notes, number: int | None = None) -> Iterator[Parts]:
+    """The samples of a document, or the one of the member ``number`` of an archive; what goes wrong is noted."""
+    try:
+        yield from _taken(members(stream, rule, MAX_PART_BYTES), what, notes)
+    except Broken as error:
+        notes.skip(number or error.line, f"{what}: {error}" if number else f"{error}; what follows is not read")
+    except Damaged as error:
+        notes.skip(number or 1, f"{what} {error}")
+
+
+def _taken(found: Iterable[Member], what: str, notes: Notes) -> Iterator[Parts]:
+    """Each sample as soon as it is whole, closed when the next one is asked for. ``what``: an archive's member."""
+    depth = 0 if what else 2
+    parts: Parts | None = None
+    try:
+        for member in (m for m in found if len(m.path) >= depth):
+            inside = member.path[depth:]
+            name = what or f"sample {member.path[1]}"
+            if member.kind == "value":
+                if parts is not None and inside:
+                    parts.take(member, inside)
+                else:
+                    notes.skip(member.line, f"{name} {_no_object(member.raw)}")
+            elif member.kind == "begin" and not inside:
+                parts = Parts(name, notes)
+            elif parts is not None and not inside and not what:
+                yield parts
+                parts.close()
+                parts = None
+        if parts is not None:  # of an archive: only now its checksum is known to be right
+            yield parts
+    finally:
+        if parts is not None:
+            parts.close()
+
+
+def _no_object(raw: bytes | None) -> str:
+    try:
+        reading.decode(raw or b"")
+    except ValueError as error:
+        return f"is {error}"
+    return "is not a JSON object"
+
+
+def _member(archive: Archive, name: str, notes: Notes) -> dict[str, Any]:
+    """What a member of the archive says of the eval; empty when it says nothing."""
+    found: dict[str, Any] = {}
+    with archive.opened(name) as opened:
+        if opened is None:
+            return found
+        try:
+            for member in members(opened[1], _HEAD, MAX_PART_BYTES):
+                if member.kind == "value" and member.raw is not None:
+                    found[str(member.path[0])] = reading.clean(member.raw, notes)
+        except Damaged as error:
+            notes.skip(opened[0], f"{said(name)} {error}")
+        except ValueError as error:
+            notes.skip(opened[0], f"{said(name)} is {error}")
+    return found
 
 
 def _checked(head: dict[str, Any], source: Source, notes: Notes) -> Log:
@@ -132,18 +178,6 @@ def _checked(head: dict[str, Any], source: Source, notes: Notes) -> Log:
     if log.version is not None and log.version > NEWEST:
         notes.warn(f"log version {log.version} is newer than the newest known one ({NEWEST}): parts may be missing")
     return log
-
-
-def _sample(raw: bytes, line: int, what: str, notes: Notes) -> dict[str, Any] | None:
-    try:
-        sample = reading.clean(raw, notes)
-    except ValueError as error:
-        notes.skip(line, f"{what} is {error}")
-        return None
-    if not isinstance(sample, dict):
-        notes.skip(line, f"{what} is not a JSON object")
-        return None
-    return sample
 
 
 def _is_member(head: bytes) -> bool:

@@ -1,7 +1,9 @@
-"""The members of an Inspect .eval file (a zip, its entries deflated or zstd), each read whole within a limit."""
+"""The members of an Inspect .eval file (a zip, its entries deflated or zstd) as streams, checked while they are read."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import struct
 import zipfile
 import zlib
@@ -9,10 +11,9 @@ from collections.abc import Iterator
 from typing import IO, Any, cast
 
 from ...errors import LooptapeError
-from ..compressed import zstd
+from ..compressed import FREE_BYTES, MAX_RATIO, zstd
 from ..report import Notes
 
-MAX_MEMBER_BYTES = 256 << 20
 _ZSTD = 93
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error, OverflowError)
@@ -44,46 +45,74 @@ class Archive:
         """The names of all members, in the order of the table of contents."""
         return [name for name, _ in sorted(self._members.items(), key=lambda pair: pair[1][0])]
 
-    def read(self, name: str) -> bytes | None:
-        """A member's bytes; None when it is not there or cannot be used, which is then noted.
+    @contextlib.contextmanager
+    def opened(self, name: str) -> Iterator[tuple[int, IO[bytes]] | None]:
+        """A member's position and bytes; None when it is not there or cannot be used, which is then noted.
 
         Raises:
             LooptapeError: It is compressed with zstd and nothing here can open that (``no-zstd``).
+            Damaged: While it is read: it cannot be unpacked, its checksum is wrong, it grows too large.
         """
-        if name not in self._members:
-            return None
-        number, member = self._members[name]
-        said = f"member {name[:100]!r}"
-        if member.flag_bits & 1:
-            self._notes.skip(number, f"{said} is encrypted")
-            return None
-        try:
-            data = b"".join(self._pieces(member))
-        except NotImplementedError:
-            self._notes.skip(number, f"{said} is compressed in a way that is not known (method {member.compress_type})")
-        except _DAMAGE as error:
-            self._notes.skip(number, f"{said} is damaged ({str(error)[:120] or 'cut'})")
-        else:
-            if len(data) <= MAX_MEMBER_BYTES:
-                return data
-            self._notes.skip(number, f"{said} unpacks to more than {MAX_MEMBER_BYTES >> 20} MB, the limit for one")
-        return None
-
-    def _pieces(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
-        """The content, at most a byte more than the limit; whole content is checked against its checksum."""
-        if member.compress_type != _ZSTD:
-            with self._zip.open(member) as opened:
-                yield opened.read(MAX_MEMBER_BYTES + 1)
+        number, member = self._members.get(name, (0, None))
+        if member is None or member.flag_bits & 1:
+            if member is not None:
+                self._notes.skip(number, f"{said(name)} is encrypted")
+            yield None
             return
-        module = zstd(self._label)
-        with module.ZstdFile(cast("Any", _Stretch(self._stream, member)), "rb") as opened:
+        with contextlib.ExitStack() as stack:
             try:
-                data: bytes = opened.read(MAX_MEMBER_BYTES + 1)
-            except module.ZstdError as error:
-                raise ValueError(str(error)) from None
-        if len(data) <= MAX_MEMBER_BYTES and zlib.crc32(data) != member.CRC:
-            raise ValueError("its checksum is wrong")
-        yield data
+                raw = stack.enter_context(self._unpacked(member))
+            except NotImplementedError:
+                method = member.compress_type
+                self._notes.skip(number, f"{said(name)} is compressed in a way that is not known (method {method})")
+                raw = None
+            except _DAMAGE as error:
+                self._notes.skip(number, f"{said(name)} is damaged ({str(error)[:120] or 'cut'})")
+                raw = None
+            yield (
+                None if raw is None else (number, cast("IO[bytes]", io.BufferedReader(_Checked(raw, member), 1 << 18)))
+            )
+
+    def _unpacked(self, member: zipfile.ZipInfo) -> IO[bytes]:
+        if member.compress_type != _ZSTD:
+            return self._zip.open(member)
+        return cast("IO[bytes]", zstd(self._label).ZstdFile(cast("Any", _Stretch(self._stream, member)), "rb"))
+
+
+class Damaged(ValueError):
+    """A member that cannot be read to its end; the text goes on after "member NAME"."""
+
+
+def said(name: str) -> str:
+    """A member as people are told of it."""
+    return f"member {name[:100]!r}"
+
+
+class _Checked(io.RawIOBase):
+    """What a member unpacks to: within a limit, and at its end held against its checksum."""
+
+    def __init__(self, stream: IO[bytes], member: zipfile.ZipInfo) -> None:
+        self._stream = stream
+        self._sum = member.CRC
+        self._limit = max(FREE_BYTES, MAX_RATIO * member.compress_size)
+        self._given = self._crc = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read(len(buffer))
+        except Exception as error:  # of three libraries, whose words for damage are many
+            raise Damaged(f"is damaged ({str(error)[:120] or 'cut'})") from None
+        self._given += len(data)
+        if self._given > self._limit:
+            raise Damaged(f"unpacks to more than {self._limit >> 20} MB, over {MAX_RATIO} times its size")
+        self._crc = zlib.crc32(data, self._crc)
+        if not data and self._crc != self._sum:
+            raise Damaged("is damaged (its checksum is wrong)")
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Stretch:

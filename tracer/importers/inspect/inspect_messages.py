@@ -10,6 +10,7 @@ from typing import Any
 from ...model import Usage
 from ...providers import openai_chat
 from ...providers.answer import Answer, AnswerCall, count, mapping, objects, text_of
+from .inspect_parts import Texts
 
 API = openai_chat.API
 MAX_ATTACHED = 64 << 20  # characters that attachments may put into one message
@@ -23,8 +24,8 @@ _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str
 class Attachments:
     """The long texts of a sample, which its messages hold by hash."""
 
-    def __init__(self, texts: Any) -> None:
-        self._texts: Mapping[str, Any] = mapping(texts)
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
         self.missing = 0
         self.refused = 0
         self._left = MAX_ATTACHED
@@ -227,8 +228,8 @@ def _judged(call: AnswerCall, given: Mapping[str, Any]) -> AnswerCall:
     return replace(call, valid=False, invalid_reason=trouble) if trouble else call
 
 
-def expanded(refs: Any, pool: list[Any]) -> Iterator[Any]:
-    """The messages that ranges of a pool name; a range beyond the pool gives what is there."""
+def expanded(refs: Any, length: int) -> Iterator[int]:
+    """The positions in a pool that ranges name; a range beyond the pool gives what is there."""
     for pair in refs if isinstance(refs, list) else []:
         if isinstance(pair, list) and len(pair) == 2 and all(count(n) is not None and n >= 0 for n in pair):
-            yield from pool[pair[0] : pair[1]]
+            yield from range(pair[0], min(pair[1], length))

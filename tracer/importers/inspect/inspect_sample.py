@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from ..reading import micros
 from ..report import Notes
 from . import inspect_messages as said
 from .inspect_log import Log, identity, outcome, run_facts
+from .inspect_parts import Parts
+from .inspect_repeats import Keys, digest
 from .inspect_spans import EVENTS, Place, Spans, flat
 
 MAX_MESSAGES = 100_000  # of one request: ranges of a pool can name the same messages over and over
@@ -25,64 +27,66 @@ class Thread:
     """A conversation of the sample: the agent's own, that of a sub-agent, or that of a scorer's model."""
 
     run: RunBuilder
-    history: list[str] = field(default_factory=list)
+    history: list[bytes] = field(default_factory=list)
     answered: set[str] = field(default_factory=set)
     context: str | None = None
     compacted: bool = False
 
 
-def records(log: Log, sample: Mapping[str, Any], notes: Notes) -> Iterator[tape.Record]:
+def records(log: Log, parts: Parts, notes: Notes) -> Iterator[tape.Record]:
     """The records of a sample and of the runs inside it."""
-    reader = _Reader(log, sample, notes)
-    events = objects(sample.get("events"))
-    if any(e.get("event") == "model" for e, _ in flat(events)):
-        yield from reader.replayed(events)
+    reader = _Reader(log, parts, notes)
+    if any(e.get("event") == "model" for e, _ in flat(parts.events.glimpsed())):
+        yield from reader.replayed()
     else:
-        yield from reader.from_messages(objects(sample.get("messages")))
+        yield from reader.from_messages()
 
 
 class _Reader:
-    def __init__(self, log: Log, sample: Mapping[str, Any], notes: Notes) -> None:
+    def __init__(self, log: Log, parts: Parts, notes: Notes) -> None:
         self.log = log
-        self.sample = sample
+        self.parts = parts
+        self.sample = parts.head
         self.notes = notes
-        self.attachments = said.Attachments(sample.get("attachments"))
-        pools = mapping(sample.get("events_data"))
-        pool = sample.get("message_pool") or pools.get("messages")
-        self.pool: list[Any] = pool if isinstance(pool, list) else []
-        self.run = identity(log, sample)
+        self.attachments = said.Attachments(parts.texts)
+        self.keys = Keys(parts.pool, self._message)
+        self.run = identity(log, self.sample)
         self.threads: dict[str | None, Thread] = {}
         self.owners: dict[str, tuple[Thread, int]] = {}
         self.spans = Spans()
         self.tokens = 0
         self.last_at: int | None = None
 
-    def replayed(self, events: list[dict[str, Any]]) -> Iterator[tape.Record]:
+    def replayed(self) -> Iterator[tape.Record]:
         """The sample from its events."""
-        times = [at for e in events if (at := micros(e.get("timestamp"))) is not None]
-        self._begin(micros(self.sample.get("started_at")) or min(times, default=None))
-        for event, call in flat(events):
+        began, ended = (micros(self.sample.get(f"{name}_at")) for name in ("started", "completed"))
+        if began is None or ended is None:  # logs of 2024 and before
+            times = [at for e in self.parts.events.glimpsed() if (at := micros(e.get("timestamp"))) is not None]
+            began, ended = began or min(times, default=None), ended or max(times, default=None)
+        self._begin(began)
+        for event, call in flat(self.parts.events):
             self.last_at = micros(event.get("completed")) or micros(event.get("timestamp")) or self.last_at
             self._event(event, call)
             for thread in self.threads.values():
                 yield from thread.run.drain()
-        yield from self._finish(micros(self.sample.get("completed_at")) or max(times, default=None))
+        yield from self._finish(ended)
 
-    def from_messages(self, messages: list[dict[str, Any]]) -> Iterator[tape.Record]:
+    def from_messages(self) -> Iterator[tape.Record]:
         """The sample from its last message list, where the events were not logged: no times, hardly any usage."""
         main = self._begin(micros(self.sample.get("started_at")))
-        turns = [m for m in messages if m.get("role") == "assistant"]
+        answers = sum(m.get("role") == "assistant" for m in self.parts.messages.glimpsed())
         self.notes.warn("samples without model events: turns come from the messages, without times and mostly usage")
-        for given in messages:
+        for given in self.parts.messages:
             if given.get("role") != "assistant":
                 self._hear(main, self._message(given), given, None)
                 continue
+            answers -= 1
             output: dict[str, Any] = {"choices": [{"message": given}], "model": given.get("model")}
             whole = mapping(self.sample.get("output"))
-            if given is turns[-1] and self._is_output(whole, given):
+            if not answers and self._is_output(whole, given):
                 output = whole
             self._turn(main, {"model": self.log.model, "output": output}, Place())
-        yield from main.run.drain()
+            yield from main.run.drain()
         yield from self._finish(micros(self.sample.get("completed_at")))
 
     def _begin(self, at: int | None) -> Thread:
@@ -95,10 +99,13 @@ class _Reader:
     def _finish(self, at: int | None) -> Iterator[tape.Record]:
         """Results that no request shows any more, the outcome, how it ended."""
         main = self.threads[None]
-        messages = objects(self.sample.get("messages"))
-        for given in messages:
+        for given in self.parts.messages:
             if given.get("role") == "tool" and text_of(given.get("tool_call_id")) in main.run.unanswered:
                 self._hear(main, self._message(given), given, None)
+                yield from main.run.drain()
+            self.notes.counts["messages"] += 1
+            self.notes.counts["tool_errors"] += said.tool_error(given.get("error")) is not None
+            self.notes.counts["prompts"] += given.get("source") in ("input", "operator")
         found = outcome(self.log, self.attachments.resolved(self.sample.get("scores")))
         if found:
             main.run.update(outcome=found)
@@ -112,7 +119,7 @@ class _Reader:
             main.run.end("unknown", "no model call in it", at)
         else:
             main.run.end(at=at)
-        self._count(main, messages)
+        self._count(main)
         for key, thread in self.threads.items():
             if key is not None:
                 thread.run.end(at=self.last_at)
@@ -120,13 +127,10 @@ class _Reader:
                 self.notes.counts["sub_agent_calls"] += thread.run.calls
             yield from thread.run.drain()
 
-    def _count(self, main: Thread, messages: list[dict[str, Any]]) -> None:
+    def _count(self, main: Thread) -> None:
         self.notes.turns += main.run.turns
         self.notes.tool_calls += main.run.calls
         self.notes.counts["sub_agents"] += len(self.threads) - 1
-        self.notes.counts["messages"] += len(messages)
-        self.notes.counts["tool_errors"] += sum(said.tool_error(m.get("error")) is not None for m in messages)
-        self.notes.counts["prompts"] += sum(m.get("source") in ("input", "operator") for m in messages)
 
     def _warn(self, main: Thread) -> None:
         if self.attachments.missing:
@@ -188,19 +192,22 @@ class _Reader:
 
     def _model(self, thread: Thread, event: Mapping[str, Any], place: Place) -> None:
         at = micros(event.get("timestamp"))
-        given = event.get("input")
-        if event.get("input_refs") and not given:
-            given = list(itertools.islice(said.expanded(event["input_refs"], self.pool), MAX_MESSAGES))
-            if not given:
+        refs = event.get("input_refs")
+        inputs: Sequence[tuple[bytes, Any]]
+        if refs and not event.get("input"):
+            inputs = [*itertools.islice(self.keys.of_pool(refs), MAX_MESSAGES)]
+            if not inputs:
                 self.notes.warn("model calls whose messages are not in the log's pool: their requests are empty")
-        inputs = [(self._message(m), m) for m in objects(given)]
-        keys = [said.dumps(m) for m, _ in inputs]
-        same = len([*itertools.takewhile(lambda pair: pair[0] == pair[1], zip(keys, thread.history, strict=False))])
+        else:
+            inputs = [(self.keys.of(m), m) for m in objects(event.get("input"))]
+        pairs = zip(inputs, thread.history, strict=False)
+        same = len([*itertools.takewhile(lambda pair: pair[0][0] == pair[1], pairs)])
         if same < len(thread.history):
             thread.run.restart(same)
             del thread.history[same:]
-        for converted, raw in inputs[same:]:
-            self._hear(thread, converted, raw, at)
+        for _, given in inputs[same:]:
+            raw = self.parts.pool.at(given) if isinstance(given, int) else given
+            self._hear(thread, self._message(raw), mapping(raw), at)
         self._context(thread, event)
         self._turn(thread, event, place)
 
@@ -243,7 +250,7 @@ class _Reader:
             reported_cost_usd=_money(mapping(output.get("usage")).get("total_cost")),
         )
         if said_back is not None:
-            thread.history.append(said.dumps(said_back))
+            thread.history.append(digest(said_back))
         for call in answer.calls:
             self.owners[call.id] = (thread, number)
         if retries := count(event.get("retries")):
@@ -276,7 +283,7 @@ class _Reader:
 
     def _hear(self, thread: Thread, converted: dict[str, Any], raw: Mapping[str, Any], at: int | None) -> None:
         """A message of the history that is no answer just given."""
-        thread.history.append(said.dumps(converted))
+        thread.history.append(digest(converted))
         call = converted.get("tool_call_id")
         if converted["role"] != "tool" or not isinstance(call, str) or call in thread.answered:
             thread.run.message(converted, prompt=raw.get("source") in ("input", "operator"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ class _Span:
 
 
 def flat(
-    events: list[dict[str, Any]], call: str | None = None, depth: int = 0
+    events: Iterable[dict[str, Any]], call: str | None = None, depth: int = 0
 ) -> Iterator[tuple[dict[str, Any], str | None]]:
     """All events in order, those inside others too (old logs), with the tool call that they are inside of."""
     for event in events:

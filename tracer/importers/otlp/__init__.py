@@ -10,6 +10,7 @@ from ..context import Context, Source
 from ..report import Notes
 from . import protobuf, reader
 from .dialects import Found, sorted_out
+from .halves import told_in_halves, traces_of
 
 FORMAT = "otlp"
 TITLE = "OpenTelemetry traces and logs, JSON or protobuf"
@@ -27,6 +28,10 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[Record]:
     notes.counts["log_records"] += len(logs)
     found = sorted_out(spans, logs)
     say(found, notes)
+    halves = told_in_halves(source, spans, logs, found, context)
+    if halves is not None:
+        notes.traces = traces_of(spans, logs)
+        yield from halves
     yield from assemble(
         found.calls, source=FORMAT, notes=notes, tools=found.tools, spans=found.around, orphans=context.orphans
     )

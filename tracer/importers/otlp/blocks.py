@@ -24,6 +24,12 @@ class Conversation:
         self.system: Any = None
         self.cut = False
 
+    def copy(self) -> Conversation:
+        """One that goes on by itself; the messages so far are the same objects."""
+        other = Conversation()
+        other.messages, other.system, other.cut = list(self.messages), self.system, self.cut
+        return other
+
     def add(self, role: str, blocks: list[dict[str, Any]]) -> None:
         """A message; results of parallel calls stand in one message, as the model saw them."""
         if role in ("system", "developer"):
@@ -33,7 +39,7 @@ class Conversation:
         role = "assistant" if role in ("assistant", "model", "ai", "thinking", "reasoning") else "user"
         last = self.messages[-1] if self.messages else None
         if last is not None and last["role"] == role and (role == "assistant" or _only_results(last, blocks)):
-            last["content"] = [*last["content"], *blocks]
+            self.messages[-1] = {**last, "content": [*last["content"], *blocks]}
         else:
             self.messages.append({"role": role, "content": blocks})
 

@@ -9,6 +9,7 @@ from typing import Any
 from ...canonical import canonical
 from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from . import claude_telemetry, codex_telemetry, genai, logfire, mcp, openinference, traceloop
+from .histories import Histories
 from .wire import RawEvent, RawSpan
 
 Item = ModelCall | ToolSpan | AgentSpan
@@ -47,6 +48,7 @@ def sorted_out(spans: Iterable[RawSpan], logs: Sequence[RawEvent]) -> Found:
     once, logs = _once(spans), _logs_once(logs)
     claude, pairs = [], []
     strays = _attached(once, logs)
+    histories = Histories()
     for span in once.values():
         found.scopes[span.scope or "(no scope)"] = found.scopes.get(span.scope or "(no scope)", 0) + 1
         if claude_telemetry.owns(span):
@@ -54,7 +56,7 @@ def sorted_out(spans: Iterable[RawSpan], logs: Sequence[RawEvent]) -> Found:
         elif logfire.owns(span):
             pairs.append(span)
         else:
-            _guarded(found, span.line, span.name, _one, span, found)
+            _guarded(found, span.line, span.name, _one, span, found, histories)
     _guarded(found, 1, "logfire spans", logfire.calls, pairs)
     _logs(strays, claude, logs, found)
     return found
@@ -69,7 +71,7 @@ def _guarded(found: Found, line: int, what: str, read: Callable[..., Iterable[It
         found.bad.append((line, f"{what[:80]}: not understood ({type(error).__name__}: {str(error)[:120]})"))
 
 
-def _one(span: RawSpan, found: Found) -> list[Item]:
+def _one(span: RawSpan, found: Found, histories: Histories) -> list[Item]:
     given = span.attributes
     one: Item | None
     if openinference.KIND in given:
@@ -79,7 +81,7 @@ def _one(span: RawSpan, found: Found) -> list[Item]:
     elif traceloop.recognised(given):
         one = traceloop.read(span)
     else:
-        one = genai.read(span)
+        one = genai.read(span, histories)
     if one is None:
         found.others += 1
         return [step(span)]

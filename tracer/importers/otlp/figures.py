@@ -7,6 +7,7 @@ from typing import Any
 
 from ...model import Usage
 from ...providers import manual
+from ..calls.model_call import ToolSpan
 from .wire import ATTRIBUTE_LIMIT, RawSpan, nested
 
 _INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens")
@@ -119,6 +120,30 @@ def failure(span: RawSpan) -> tuple[str, str | None, str | None]:
         return "ok", None, None
     message = span.message or text(raised.get("exception.message"))
     return "error", message, kind or text(raised.get("exception.type"))
+
+
+def tool_span(span: RawSpan, *, failed: bool | None = None, **told: Any) -> ToolSpan:
+    """A tool that ran, with what every span says of one.
+
+    Args:
+        failed: What the tool's own output says, None when it does not. Unset is no success either.
+        told: What the dialect says: name, call, arguments, result, conversation.
+    """
+    status, error, error_type = failure(span)
+    return ToolSpan(
+        key=span.key,
+        is_error=True if status == "error" or failed else None if span.code == 0 and failed is None else False,
+        error=error or (error_type if status == "error" else None),
+        started_at=span.start,
+        ended_at=span.end,
+        trace_id=span.trace,
+        span_id=span.span,
+        parent_span_id=span.parent,
+        service=span.service,
+        scope=span.scope,
+        flags=tuple(flags(span)),
+        **told,
+    )
 
 
 def finish(given: Mapping[str, Any]) -> str | None:

@@ -10,6 +10,7 @@ from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from . import figures
 from .blocks import Conversation, add_openai, answer, answer_blocks, arguments, from_parts
 from .figures import text
+from .histories import Histories
 from .wire import RawEvent, RawSpan, nested
 
 CHATS = frozenset({"chat", "text_completion", "generate_content", "completion"})
@@ -26,12 +27,12 @@ _MESSAGE_EVENTS = {
 _USED = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.usage.output_tokens")
 
 
-def read(span: RawSpan) -> ModelCall | ToolSpan | AgentSpan | None:
-    """A GenAI span; None when it is none."""
+def read(span: RawSpan, histories: Histories | None = None) -> ModelCall | ToolSpan | AgentSpan | None:
+    """A GenAI span; None when it is none. ``histories``: of the other spans that are read with it."""
     given = span.attributes
     operation = text(given.get("gen_ai.operation.name"))
     if operation in CHATS or (operation is None and _is_chat(given)):
-        return call(span)
+        return call(span, histories)
     if operation == "execute_tool" or (operation is None and "gen_ai.tool.name" in given):
         return tool(span)
     if operation in AGENTS or operation in WORKFLOWS:
@@ -39,7 +40,7 @@ def read(span: RawSpan) -> ModelCall | ToolSpan | AgentSpan | None:
     return None
 
 
-def call(span: RawSpan) -> ModelCall:
+def call(span: RawSpan, histories: Histories | None = None) -> ModelCall:
     """An inference span with its events and log records."""
     given = span.attributes
     details = next((e for e in (*span.logs, *span.events) if e.name == DETAILS), None)
@@ -47,7 +48,7 @@ def call(span: RawSpan) -> ModelCall:
         given = {**details.attributes, **_body(details), **given}
     status, error, error_type = figures.failure(span)
     stop = figures.finish(given)
-    said, told, stop = _content(span, given, stop)
+    said, told, stop = _content(span, given, stop, histories)
     provider = figures.provider(given)
     flags = figures.flags(span)
     cut = said.cut or told.cut or given.get("anthropic.content.truncated") is True
@@ -100,28 +101,17 @@ def call(span: RawSpan) -> ModelCall:
 def tool(span: RawSpan) -> ToolSpan:
     """An execute_tool span."""
     given = span.attributes
-    status, error, error_type = figures.failure(span)
     result = next((given[k] for k in ("gen_ai.tool.call.result", "tool_response") if given.get(k) is not None), None)
     if result is None and given.get("anthropic.tool_result.content") is not None:
         result = nested(given["anthropic.tool_result.content"])
     told = given.get("gen_ai.tool.call.arguments", given.get("tool_arguments"))
-    return ToolSpan(
-        key=span.key,
+    return figures.tool_span(
+        span,
         name=text(given.get("gen_ai.tool.name")) or span.name.removeprefix("execute_tool "),
         call=text(given.get("gen_ai.tool.call.id")),
         arguments=arguments(told),
         result=result,
-        is_error=True if status == "error" else None if span.code == 0 else False,
-        error=error or (error_type if status == "error" else None),
-        started_at=span.start,
-        ended_at=span.end,
-        trace_id=span.trace,
-        span_id=span.span,
-        parent_span_id=span.parent,
         conversation=text(given.get("gen_ai.conversation.id")),
-        service=span.service,
-        scope=span.scope,
-        flags=tuple(figures.flags(span)),
     )
 
 
@@ -175,11 +165,12 @@ def from_events(events: list[RawEvent]) -> tuple[Conversation, Conversation, str
 
 
 def _content(
-    span: RawSpan, given: Mapping[str, Any], stop: str | None
+    span: RawSpan, given: Mapping[str, Any], stop: str | None, histories: Histories | None
 ) -> tuple[Conversation, Conversation, str | None]:
     asked, answered = given.get("gen_ai.input.messages"), given.get("gen_ai.output.messages")
     if asked is not None or answered is not None:
-        said, told = from_parts(asked), from_parts(answered)
+        said = histories.read(span.trace, asked) if histories else from_parts(asked)
+        told = from_parts(answered)
         listed = nested(answered)
         if stop is None and isinstance(listed, list) and listed and isinstance(listed[-1], dict):
             stop = text(listed[-1].get("finish_reason"))

@@ -72,30 +72,20 @@ def call(span: RawSpan) -> ModelCall:
 def tool(span: RawSpan) -> ToolSpan:
     """A TOOL span. Few producers keep the call id; LangChain has it in the output."""
     given = span.attributes
-    status, error, error_type = figures.failure(span)
     result, call_id, failed = langchain.tool_output(given.get("output.value"))
     told = arguments(given.get("input.value"))
     if isinstance(told, str) and told.startswith("{'"):
         told = _python_dict(told)
     if isinstance(told, dict) and isinstance(told.get("kwargs"), dict):  # smolagents
         told = told["kwargs"]
-    return ToolSpan(
-        key=span.key,
+    return figures.tool_span(
+        span,
+        failed=failed,
         name=text(given.get("tool.name")) or span.name,
         call=text(given.get("tool_call.id")) or call_id,
         arguments=told,
         result=result,
-        is_error=True if status == "error" or failed else None if span.code == 0 and failed is None else False,
-        error=error or (error_type if status == "error" else None),
-        started_at=span.start,
-        ended_at=span.end,
-        trace_id=span.trace,
-        span_id=span.span,
-        parent_span_id=span.parent,
         conversation=text(given.get("session.id")),
-        service=span.service,
-        scope=span.scope,
-        flags=tuple(figures.flags(span)),
     )
 
 

@@ -116,11 +116,19 @@ def _of_logs(request: Any, number: int) -> Iterator[RawEvent]:
 
 
 def _attributes(pairs: Any) -> dict[str, Any]:
-    return {p.key: v for p in pairs if (v := _value(p.value)) is not None}
+    out = {}
+    for pair in pairs:
+        given = pair.value
+        value = given.string_value or _value(given)  # nearly all are texts; empty ones are told from none
+        if value is not None:
+            out[pair.key] = value
+    return out
 
 
 def _value(value: Any) -> Any:
     kind = value.WhichOneof("value")
+    if kind == "string_value":
+        return value.string_value
     if kind is None:
         return None
     if kind == "array_value":

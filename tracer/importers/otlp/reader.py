@@ -54,18 +54,33 @@ def _items(source: Source, notes: Notes) -> Iterator[RawSpan | RawEvent]:
         notes.counts["objects"] += 1
         yield from protobuf.spans(source.whole(), source.label)
         return
+    for line, request in _requests(source, head, notes):
+        yield from _request(request, line, notes)
+
+
+def requests(source: Source) -> Iterator[Any] | None:
+    """The export requests of a file that was read before, as they stand there; None for protobuf."""
+    parts = [Source(str(path), (path,)) for path in source.files] or [source]
+    heads = [part.head() for part in parts]
+    if any(map(protobuf.looks_like, heads)):
+        return None
+    return (r for part, head in zip(parts, heads, strict=True) for _, r in _requests(part, head, Notes()))
+
+
+def _requests(source: Source, head: bytes, notes: Notes) -> Iterator[tuple[int, Any]]:
     if _one_document(head):
         try:
             value = reading.decode(source.whole())
         except ValueError as error:
-            notes.skip(1, str(error))
+            if not _ends_in_lines(head):
+                notes.skip(1, str(error))
+                return
+        else:
+            for request in value if isinstance(value, list) else [value]:
+                notes.counts["objects"] += 1
+                yield 1, request
             return
-        for request in value if isinstance(value, list) else [value]:
-            notes.counts["objects"] += 1
-            yield from _request(request, 1, notes)
-        return
-    for number, request in reading.objects(source.lines(), notes):
-        yield from _request(request, number, notes)
+    yield from reading.objects(source.lines(), notes)  # of a torn document the lines may still be requests
 
 
 def _request(request: Any, line: int, notes: Notes) -> Iterator[RawSpan | RawEvent]:
@@ -78,6 +93,11 @@ def _request(request: Any, line: int, notes: Notes) -> Iterator[RawSpan | RawEve
         notes.strange("metrics" if str(kind).startswith("resourceM") else str(kind)[:60])
         return
     yield from wire.from_json(request, line)
+
+
+def _ends_in_lines(head: bytes) -> bool:
+    """True when a request stands on a line of its own."""
+    return any(line.startswith(b'{"resource') for line in head.split(b"\n")[:200])
 
 
 def _one_document(head: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 ATTRIBUTE_LIMIT = 128  # the SDKs' default: beyond it the oldest attributes are evicted without a word
 
 _NONE = "0"
+_lower_hex = re.compile("[0-9a-f]+").fullmatch
 _KINDS = {"SPAN_KIND_INTERNAL": 1, "SPAN_KIND_SERVER": 2, "SPAN_KIND_CLIENT": 3}
 _CODES = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
 
@@ -134,7 +136,9 @@ def any_value(given: Any, depth: int = 0) -> Any:
 
 def hex_id(value: Any, size: int) -> str | None:
     """An id as lower-case hex: hex or base64 as given, bytes; None for an empty one, all zeros, or none at all."""
-    if isinstance(value, (bytes, bytearray)):
+    if isinstance(value, str) and len(value) == 2 * size and _lower_hex(value):  # as nearly all write it
+        text = value
+    elif isinstance(value, (bytes, bytearray)):
         text = bytes(value).hex()
     elif isinstance(value, str) and value:
         text = value.lower()
@@ -152,25 +156,27 @@ def micros(value: Any) -> int | None:
 
 
 def _span(span: Mapping[str, Any], scope: str, version: str, resource: Mapping[str, Any], line: int) -> RawSpan:
-    status = span.get("status")
+    get = span.get
+    status = get("status")
     status = status if isinstance(status, dict) else {}
-    events = span.get("events")
+    events = get("events")
+    dropped = _get(span, "droppedAttributesCount", "dropped_attributes_count")
     return RawSpan(
-        trace=hex_id(_get(span, "traceId", "trace_id"), 16),
-        span=hex_id(_get(span, "spanId", "span_id"), 8),
-        parent=hex_id(_get(span, "parentSpanId", "parent_span_id"), 8),
-        name=str(span.get("name") or ""),
-        kind=_enum(span.get("kind"), _KINDS),
-        start=micros(_get(span, "startTimeUnixNano", "start_time_unix_nano")),
-        end=micros(_get(span, "endTimeUnixNano", "end_time_unix_nano")),
-        attributes=attributes(span.get("attributes")),
+        trace=hex_id(found if (found := get("traceId")) is not None else get("trace_id"), 16),
+        span=hex_id(found if (found := get("spanId")) is not None else get("span_id"), 8),
+        parent=hex_id(found if (found := get("parentSpanId")) is not None else get("parent_span_id"), 8),
+        name=str(get("name") or ""),
+        kind=_enum(get("kind"), _KINDS),
+        start=micros(found if (found := get("startTimeUnixNano")) is not None else get("start_time_unix_nano")),
+        end=micros(found if (found := get("endTimeUnixNano")) is not None else get("end_time_unix_nano")),
+        attributes=attributes(get("attributes")),
         events=[_event(e, line) for e in events if isinstance(e, dict)] if isinstance(events, list) else [],
         code=_enum(status.get("code"), _CODES),
-        message=status.get("message") if isinstance(status.get("message"), str) and status["message"] else None,
+        message=found if isinstance(found := status.get("message"), str) and found else None,
         scope=scope,
         version=version,
         resource=resource,
-        dropped=_int(_get(span, "droppedAttributesCount", "dropped_attributes_count")) or 0,
+        dropped=_int(dropped) or 0 if dropped is not None else 0,
         line=line,
     )
 

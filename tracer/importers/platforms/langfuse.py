@@ -18,10 +18,10 @@ from ...providers.answer import count, mapping, objects
 from ..calls.assembly import assemble
 from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from ..context import Context, Source
-from ..document import document, glimpse, money, text
-from ..reading import first_objects, micros
-from ..reading import objects as objects_of_lines
+from ..document import money, text
+from ..reading import micros
 from ..report import Notes
+from . import wrapping
 from .traced_words import decoded, words
 
 FORMAT = "langfuse"
@@ -37,13 +37,7 @@ _REASONING = ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens")
 
 def recognise(head: bytes) -> bool:
     """True for a trace with observations, for observations, and for a page of either."""
-    value = glimpse(head)
-    if isinstance(value, list):
-        value = value[0] if value else None
-    if value is None:
-        value = next(iter(first_objects(head)), None)
-    if not isinstance(value, dict):
-        return False
+    value = wrapping.first(head)
     listed = objects(value.get("data"))
     return any(_is_trace(v) or _is_observation(v) for v in (value, mapping(value.get("trace")), *listed[:1]))
 
@@ -51,27 +45,13 @@ def recognise(head: bytes) -> bool:
 def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Record]:
     """Runs as the messages of the generations tell, see `assembly`."""
     reader = _Reader(notes)
-    for value in _values(source, notes):
+    for value in wrapping.objects(source, notes):
         reader.take(value)
     if not reader.observations:
         if notes.counts["objects"]:
             notes.warn("no observations in it: export traces with their observations")
         return
     yield from assemble(reader.calls(), source=FORMAT, notes=notes, tools=reader.tools(), spans=reader.spans())
-
-
-def _values(source: Source, notes: Notes) -> Iterator[dict[str, Any]]:
-    start = source.head().lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not start.startswith(b"[") and start.startswith(b"{") and len(first_objects(start)) > 1:
-        yield from (value for _, value in objects_of_lines(source.lines(), notes))
-        return
-    value = document(source, notes)
-    for number, item in enumerate(value if isinstance(value, list) else [] if value is None else [value], 1):
-        if isinstance(item, dict):
-            notes.counts["objects"] += 1
-            yield item
-        else:
-            notes.skip(1, f"element {number} is no object")
 
 
 def _is_observation(value: Mapping[str, Any]) -> bool:

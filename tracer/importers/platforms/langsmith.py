@@ -18,10 +18,10 @@ from ...providers.answer import count, mapping, objects
 from ..calls.assembly import assemble
 from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
 from ..context import Context, Source
-from ..document import document, glimpse, money, seconds, text
-from ..reading import first_objects, micros
-from ..reading import objects as objects_of_lines
+from ..document import money, seconds, text
+from ..reading import micros
 from ..report import Notes
+from . import wrapping
 from .traced_words import decoded, message_of, words
 
 FORMAT = "langsmith"
@@ -32,18 +32,14 @@ _MAX_DEPTH = 200
 
 def recognise(head: bytes) -> bool:
     """True for a run, and for a list or a page of them."""
-    value = glimpse(head)
-    if isinstance(value, list):
-        value = value[0] if value else None
-    if value is None:
-        value = next(iter(first_objects(head)), None)
-    return isinstance(value, dict) and any(_is_run(v) for v in (value, *objects(value.get("runs"))[:1]))
+    value = wrapping.first(head)
+    return any(_is_run(v) for v in (value, *objects(value.get("runs"))[:1]))
 
 
 def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Record]:
     """Runs as the messages of the model calls tell, see `assembly`."""
     found: dict[str, dict[str, Any]] = {}
-    for value in _values(source, notes):
+    for value in wrapping.objects(source, notes):
         for run in [value] if _is_run(value) else objects(value.get("runs")):
             _collect(run, found, notes)
     if not found:
@@ -59,20 +55,6 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
         tools=[_tool(r) for r in ordered if r.get("run_type") == "tool"],
         spans=[_span(r) for r in ordered if r.get("run_type") not in ("llm", "tool")],
     )
-
-
-def _values(source: Source, notes: Notes) -> Iterator[dict[str, Any]]:
-    start = source.head().lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.startswith(b"{") and len(first_objects(start)) > 1:
-        yield from (value for _, value in objects_of_lines(source.lines(), notes))
-        return
-    value = document(source, notes)
-    for number, item in enumerate(value if isinstance(value, list) else [] if value is None else [value], 1):
-        if isinstance(item, dict):
-            notes.counts["objects"] += 1
-            yield item
-        else:
-            notes.skip(1, f"element {number} is no object")
 
 
 def _is_run(value: Mapping[str, Any]) -> bool:
