@@ -22,6 +22,8 @@ class Blobs:
         self._written: set[str] = set()
         self._hashes: dict[str, str] = {}
         self._hashed = 0
+        self.seen: dict[str, str] | None = None
+        """Where somebody wants to know them: the redacted texts by hash, as far as they had to be looked at."""
 
     def put(self, records: list[tape.Record], text: str) -> str:
         """The hash of a text; its blob record is added to ``records`` when it was not written before."""
@@ -30,6 +32,8 @@ class Blobs:
             return key
         clean = redact(text)
         key = digest(clean)
+        if self.seen is not None:
+            self.seen[key] = clean
         self._remember(text, key)
         if key not in self._written:
             if len(self._written) >= MAX_WRITTEN:

@@ -28,6 +28,8 @@ class RunningCall:
         self.call = call
         self.span = span
         self.inside = Where(call.run, call)
+        self.gave: str | None = None
+        """What a plain function gave back, where its result came later: see `outlasting.conclude`."""
 
 
 class Inside:
@@ -58,12 +60,14 @@ def start_call(
     arguments_raw: str | None = None,
     side_effect: str | None = None,
     loop_key: str | None = None,
+    origin: str = "live",
 ) -> RunningCall:
-    """Writes that a call's tool begins now."""
+    """Writes that a call's tool begins now. ``origin``: see `records.call_start`."""
     call.measured = True
     turn = call.run.last
     span = spans.ToolSpan(turn.span if turn is not None else None, call.name, call.id)
-    record = records.call_start(call, now(), side_effect=side_effect, loop_key=redact(loop_key) if loop_key else None)
+    key = redact(loop_key) if loop_key else None
+    record = records.call_start(call, now(), side_effect=side_effect, loop_key=key, origin=origin)
     if arguments_raw is not None and active.content:
         record["arguments_raw"] = redact(arguments_raw)
     active.journal.write([record])
@@ -77,8 +81,9 @@ def end_call(
     *,
     is_error: bool | None = None,
     state: str | None = None,
+    failure_class: str | None = None,
 ) -> None:
-    """Writes what a call's tool returned or raised. ``state``: another than the error says."""
+    """Writes what a call's tool returned or raised. ``state``, ``failure_class``: others than the error says."""
     if running.call.run.pid != os.getpid():
         return  # a forked child comes back from its parent's tool as well
     at = now()
@@ -92,11 +97,14 @@ def end_call(
         "call": running.call.id,
         "at": at,
         "is_error": failed,
-        "error_class": error_class(error) if error is not None else None,
+        "error_class": failure_class or (error_class(error) if error is not None else None),
+        "error_type": f"{type(error).__module__}.{type(error).__qualname__}" if error is not None else None,
         "state": state or ("cancelled" if isinstance(error, STOPPED) else "done"),
         "digest": digest(text),
         "length": len(text),
     }
+    if running.gave is not None:
+        record["gave"] = running.gave
     if running.active.content:
         record["result"] = text if isinstance(value, str) else json.loads(text)
     running.active.journal.write([record])

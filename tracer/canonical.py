@@ -6,6 +6,8 @@ import json
 from hashlib import blake2b
 from typing import Any
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
 
 def digest(text: str) -> str:
     """BLAKE2b-16 of a text, 32 hex digits. Lone surrogates are allowed and distinguished."""
@@ -19,7 +21,7 @@ def canonical(value: Any) -> str:
     Anything JSON cannot hold becomes its type name, never an exception.
     """
     try:
-        return json.dumps(_plain(value, 0), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _encode(_plain(value, 0))
     except (TypeError, ValueError, RecursionError):
         return json.dumps(f"<{type(value).__name__}>")
 

@@ -12,13 +12,14 @@ from typing import Any
 
 from . import credentials, tape
 from .clock import monotonic, now
-from .live import OpenTurn
+from .live import OpenTurn, unrecorded
 from .process import here, quietly, recorder
 from .providers import Answer, Provider, by_path
 from .quiet import words
 from .recorder import Recorder
 from .redaction import redact
 from .streams import Part, StreamLog, Unzip, sse_events
+from .substitute import Asked
 
 KEPT_HEADERS = frozenset(
     {
@@ -27,25 +28,30 @@ KEPT_HEADERS = frozenset(
     }
 )  # fmt: skip
 KEPT_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-")
+REPLAYED = "replayed"
+"""Flag of a turn whose answer came from a recording."""
+KEPT_BODY = 64 << 10
+"""Characters of a refused answer's body that are kept with its attempt."""
 
 
 @quietly
 def begin(method: str, path: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Exchange | None:
     """An exchange for a request that is a model call, None for everything else."""
-    provider = by_path(path) if method == "POST" else None
+    provider = by_path(path) if method == "POST" and not unrecorded.get() else None
     active = recorder() if provider is not None and body is not None else None
     if provider is None or active is None or body is None:
         return None
     credentials.learn(url, headers)
     turn = active.request(provider, body, place=here(), url=redact(url.split("?", 1)[0]), retries=_retries(headers))
-    return Exchange(active, provider, turn) if turn is not None else None
+    return Exchange(active, provider, turn, body) if turn is not None else None
 
 
 class Exchange:
     """What is known of one attempt. Every method is quiet: trouble here is not the agent's trouble."""
 
-    def __init__(self, active: Recorder, provider: Provider, turn: OpenTurn) -> None:
+    def __init__(self, active: Recorder, provider: Provider, turn: OpenTurn, body: bytes) -> None:
         self._recorder = active
+        self._body = body
         self._provider = provider
         self._turn = turn
         self._started = monotonic()
@@ -64,6 +70,36 @@ class Exchange:
         self._log: StreamLog | None = None
         self._done = False
         self._pid = os.getpid()
+
+    @quietly
+    def asked(self, url: str, headers: Mapping[str, str]) -> Asked | None:
+        """What is asked here, for one who stands in for the model."""
+        said = self._turn.wording
+        if said is None:  # its first attempt was sent before anybody stood in
+            return None
+        return Asked(
+            provider=self._provider,
+            url=redact(url),
+            headers=headers,
+            raw=self._body,
+            run=self._turn.run,
+            turn=self._turn,
+            attempt=self._number,
+            hashes=said.hashes,
+            fresh=said.fresh,
+            parts=said.parts,
+            model=said.model,
+            stream=said.stream or ":streamgeneratecontent" in url.lower(),
+            mode=said.mode,
+            part_hashes=said.part_hashes,
+        )
+
+    @quietly
+    def served(self, from_recording: bool) -> None:
+        """Whether the answer that follows is a recorded one: then the turn costs nothing once more."""
+        self._turn.served = from_recording
+        if from_recording and REPLAYED not in self._turn.flags:
+            self._turn.flags.append(REPLAYED)
 
     @quietly
     def responded(self, status: int, headers: Mapping[str, str]) -> None:
@@ -154,6 +190,8 @@ class Exchange:
         kind = answer.error_type or f"http_{self._attempt['status']}"
         message = answer.error or text[:500] or kind
         self._attempt |= {"error": redact(message), "error_type": kind}
+        if text and self._recorder.content:
+            self._attempt["body"] = redact(text)[:KEPT_BODY]
         self._attempt["request_id"] = self._attempt["request_id"] or answer.request_id
         self._close("error", text or None, Answer(), error=message, error_type=kind)
 

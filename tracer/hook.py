@@ -7,7 +7,8 @@ starts, also by those that never call a model. The recorder comes with the first
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -19,12 +20,32 @@ PATCHED = "_looptape_patched"
 """Marks a library's transport class whose instances record."""
 
 
+_wanted = {"always": 0, "for a while": 0}
+"""Who asked: the patch stays in the libraries, but passes everything through where nobody wants it any more."""
+
+
 def instrument() -> None:
     """Records every client of the process that goes through httpx2 or httpx, now or later.
 
     Frameworks that make their own clients are recorded by this. Safe to call before those libraries
     are imported, and more than once.
     """
+    _wanted["always"] = 1
+    _patch_libraries()
+
+
+@contextmanager
+def instrumented() -> Iterator[None]:
+    """The same while the block runs (a replay in this process, which must miss no client)."""
+    _wanted["for a while"] += 1
+    try:
+        _patch_libraries()
+        yield
+    finally:
+        _wanted["for a while"] -= 1
+
+
+def _patch_libraries() -> None:
     for name in LIBRARIES:
         module = sys.modules.get(name)
         if module is not None and hasattr(module, "HTTPTransport"):
@@ -45,9 +66,13 @@ def _patch(module: ModuleType) -> None:
     original, original_async = sync.handle_request, asynchronous.handle_async_request
 
     def handle_request(self: Any, request: Any) -> Any:
+        if not any(_wanted.values()):
+            return original(self, request)
         return send(lambda r: original(self, r), request)
 
     async def handle_async_request(self: Any, request: Any) -> Any:
+        if not any(_wanted.values()):
+            return await original_async(self, request)
         return await send_async(lambda r: original_async(self, r), request)
 
     sync.handle_request = handle_request

@@ -37,6 +37,19 @@ class PendingCall:
     left: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a request says, redacted, for one who answers in the model's place (see `substitute.Asked`)."""
+
+    hashes: tuple[str, ...]
+    fresh: dict[str, str]
+    parts: tuple[str | None, str | None, str | None]
+    part_hashes: tuple[str | None, str | None, str | None]
+    model: str | None
+    stream: bool
+    mode: str
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class OpenTurn:
     """A turn while it lasts: from its request until the next request of its run."""
@@ -60,6 +73,10 @@ class OpenTurn:
     invented: int = 0
     chain: Chain | None = None
     content: tuple[tuple[str, ...], Any, Any] | None = None
+    wording: Wording | None = None
+    answer: Answer | None = None
+    served: bool | None = None
+    """Whether the last answer came from one who stands in for the model; None when nobody does."""
 
     @property
     def may_be_retried(self) -> bool:
@@ -80,6 +97,7 @@ class Chain:
     body: Body | None = None
     hashes: tuple[str, ...] = ()
     parts: tuple[str | None, str | None, str | None] = (None, None, None)
+    part_texts: tuple[str | None, str | None, str | None] | None = None
     tools_key: str | None = None
     turn: int = 0
     answer: Answer | None = None
@@ -111,6 +129,7 @@ class OpenRun:
     name: str | None = field(default_factory=facts.name)
     session: str | None = None
     agent: str | None = None
+    source: str | None = None
     parent: dict[str, Any] | None = None
     limits: dict[str, Any] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
@@ -153,6 +172,8 @@ class Where:
 
 
 where: ContextVar[Where | None] = ContextVar("looptape_where", default=None)
+unrecorded: ContextVar[bool] = ContextVar("looptape_unrecorded", default=False)
+"""Set where somebody else records the model call that is made here (the built-in loop does so itself)."""
 strand_given: ContextVar[tuple[int, int] | None] = ContextVar("looptape_strand", default=None)
 """Set where requests of one strand come on any thread (behind the proxy); see `routing.strand`."""
 

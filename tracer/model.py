@@ -63,7 +63,10 @@ def add_usage(usages: Sequence[Usage]) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One HTTP exchange of a model call. ``wait_ms`` is the pause before it (0 for the first)."""
+    """One HTTP exchange of a model call. ``wait_ms`` is the pause before it (0 for the first).
+
+    ``body``: the text of a refused answer, at most 64 KB.
+    """
 
     status: int | None = None
     error: str | None = None
@@ -73,6 +76,7 @@ class Attempt:
     ended_at: int | None = None
     request_id: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class ToolCall:
         valid: False when ``arguments_raw`` is no JSON object; ``invalid_reason`` says why.
         result: A string, or the provider's list of content blocks; None while there is none.
         result_digest, result_length: BLAKE2b-16 and characters of the result before any truncation.
+        error_type: ``module.QualName`` of the exception that a wrapped tool raised.
         timing: ``measured`` (a wrapped tool) or ``inferred`` (from the requests around it).
     """
 
@@ -98,6 +103,7 @@ class ToolCall:
     result_length: int | None = None
     is_error: bool | None = None
     error_class: str | None = None
+    error_type: str | None = None
     state: CallState = "requested"
     started_at: int | None = None
     ended_at: int | None = None

@@ -26,17 +26,32 @@ def conclude(running: RunningCall | None, result: Any) -> Any:
     if running is None:
         return result
     kind = type(result)  # not `isinstance`, which believes what a mock says of itself
-    if issubclass(kind, Coroutine) or (issubclass(kind, GeneratorType) and inspect.isawaitable(result)):
+    gave = _gave(kind, result)
+    running.gave = running.gave or gave  # of a coroutine that gives a generator the program saw the coroutine
+    if gave == "coroutine":
         return _named(_awaiting(running, result), result)
-    if issubclass(kind, GeneratorType):
+    if gave == "generator":
         return _named(generating(lambda: (running, result))(), result)
-    if issubclass(kind, AsyncGeneratorType):
+    if gave == "async_generator":
         return _named(generating_async(lambda: (running, result))(), result)
-    if issubclass(kind, (asyncio.Future, concurrent.futures.Future)):
+    if gave is not None:
         _watch(running, result)
     else:
         end(running, result, None)
     return result
+
+
+def _gave(kind: type, result: Any) -> str | None:
+    """coroutine, generator, async_generator, task (asyncio) or future (of a thread); None for a result that is here."""
+    if issubclass(kind, Coroutine) or (issubclass(kind, GeneratorType) and inspect.isawaitable(result)):
+        return "coroutine"
+    if issubclass(kind, GeneratorType):
+        return "generator"
+    if issubclass(kind, AsyncGeneratorType):
+        return "async_generator"
+    if issubclass(kind, asyncio.Future):
+        return "task"
+    return "future" if issubclass(kind, concurrent.futures.Future) else None
 
 
 async def _awaiting(running: RunningCall, awaitable: Any) -> Any:

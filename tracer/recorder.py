@@ -16,11 +16,12 @@ from . import endings, records, spans, tape
 from .blobs import Blobs
 from .clock import new_id, now
 from .journal import Journal
-from .live import Chain, OpenRun, OpenTurn, PendingCall, Where, call_key
+from .live import Chain, OpenRun, OpenTurn, PendingCall, Where, Wording, call_key
 from .providers import Answer, Provider
 from .redaction import redact
 from .requests import Incoming, first_words, take_apart
 from .routing import Chains, Route, find, strand
+from .substitute import installed
 
 
 class Recorder:
@@ -45,6 +46,9 @@ class Recorder:
         run.span = spans.RunSpan(run.id, run.name, run.agent)
         run.generation = self._sync_generation()
         run.more = more
+        standing_in = installed()
+        if standing_in is not None:
+            standing_in.opened(run)
         self._runs[run.id] = run
         self.journal.write([records.run_start(run, at or now(), more)])
 
@@ -152,6 +156,7 @@ class Recorder:
         if run.generation != self._generation:
             written.append(records.run_start(run, at, run.more))
             run.generation = self._generation
+        self._blobs.seen = None if installed() is None else {}
         hashes = tuple(self._blobs.put(written, text) for text in incoming.texts)
         parts = self._parts(written, incoming, base)
         if route.run is not None:
@@ -169,6 +174,9 @@ class Recorder:
             self._lost.add((run.id, turn.number))
         run.last, run.ended = turn, False
         self._drop_pending(run)
+        if self._blobs.seen is not None:
+            turn.wording = self._wording(incoming, hashes, parts, base, self._blobs.seen)
+            self._blobs.seen = None
         self._keep(run, route, provider, incoming, incoming.kept + hashes, parts, turn)
         if spans.exporting() and spans.wants_content():
             turn.content = (incoming.texts, incoming.parts.system, incoming.parts.tools)
@@ -188,6 +196,7 @@ class Recorder:
         chain = route.chain if route.chain is not None and route.run is not None else Chain(run=run, api=provider.API)
         chain.run, chain.turn, chain.body, chain.hashes, chain.parts = run, turn.number, incoming.body, hashes, parts
         chain.answer = chain.answer_text = None
+        chain.part_texts = turn.wording.parts if turn.wording else None
         chain.generation = self._generation
         if not incoming.same_rest or chain.tools_key is None:
             chain.tools_key = json.dumps(incoming.parts.tools, sort_keys=True)
@@ -196,6 +205,27 @@ class Recorder:
         for old in self._chains.add(chain):
             if not old.run.explicit and old.run is not run:
                 self._retire(old.run)
+
+    def _wording(
+        self,
+        incoming: Incoming,
+        hashes: tuple[str, ...],
+        parts: records.Parts,
+        base: Chain | None,
+        seen: dict[str, str],
+    ) -> Wording:
+        """What the request says, for one who stands in for the model: what is known already is not redacted again."""
+        fresh = {k: seen[k] if k in seen else redact(t) for k, t in zip(hashes, incoming.texts, strict=True)}
+        texts = base.part_texts if incoming.same_rest and base is not None else None
+        if texts is None:
+            given = incoming.parts
+            values = (given.system, given.tools, dict(given.params))
+            texts = tuple(  # type: ignore[assignment]  # three, as there are parts
+                None if key is None else seen[key] if key in seen else redact(json.dumps(value, ensure_ascii=False))
+                for key, value in zip(parts, values, strict=True)
+            )
+        told = incoming.parts
+        return Wording(incoming.kept + hashes, fresh, texts, parts, told.model, told.stream, told.mode)  # type: ignore[arg-type]
 
     def _seen(
         self, run: OpenRun, provider: Provider, incoming: Incoming, hashes: tuple[str, ...], at: int
@@ -254,7 +284,7 @@ class Recorder:
         with self.lock:
             self._sync_generation()
             run, chain = turn.run, turn.chain
-            turn.in_flight, turn.status, turn.calls = False, status, answer.calls
+            turn.in_flight, turn.status, turn.calls, turn.answer = False, status, answer.calls, answer
             turn.stop_reason, turn.end, turn.error, turn.error_type = answer.stop_reason, answer.end, error, error_type
             if not self.content:
                 turn.error = error_type

@@ -28,7 +28,7 @@ def run_start(run: OpenRun, at: int, more: Mapping[str, Any]) -> tape.Record:
         "agent": run.agent,
         "project": facts.project(),
         "session": run.session,
-        "source": facts.source(),
+        "source": run.source or facts.source(),
         "parent": run.parent,
         "limits": run.limits,
         "versions": facts.versions(),
@@ -119,6 +119,7 @@ def turn_end(
         "attempts": turn.attempts,
         "parse": parse,
         "flags": turn.flags,
+        **({} if turn.served is None else {"inherited": turn.served}),
     }
 
 
@@ -128,8 +129,10 @@ def usage(figures: Usage, *, partial: bool = False) -> dict[str, Any]:
     return {**buckets, "origin": figures.origin, "partial": partial or figures.partial}
 
 
-def call_start(call: PendingCall, at: int, *, side_effect: str | None, loop_key: str | None) -> tape.Record:
-    """A call's tool begins."""
+def call_start(
+    call: PendingCall, at: int, *, side_effect: str | None, loop_key: str | None, origin: str = "live"
+) -> tape.Record:
+    """A call's tool begins. ``origin``: ``recorded`` or ``stub`` where its result is given in the tool's place."""
     return {
         "kind": "call_start",
         "run": call.run.id,
@@ -137,7 +140,7 @@ def call_start(call: PendingCall, at: int, *, side_effect: str | None, loop_key:
         "call": call.id,
         "name": call.name,
         "at": at,
-        "origin": "live",
+        "origin": origin,
         "side_effect": side_effect,
         "loop_key": loop_key,
     }

@@ -140,6 +140,16 @@ def has_own_functions() -> bool:
     return bool(_added)
 
 
+def words() -> tuple[str, ...]:
+    """Literal words: every text that a built-in pattern changes holds at least one (``://`` for passwords in URLs)."""
+    return tuple(dict.fromkeys(word for _, those, _ in _PATTERNS for word in those))
+
+
+def known() -> tuple[str, ...]:
+    """The exact texts that are removed as well, in every form they are written in; another tuple when they change."""
+    return _known
+
+
 def _private(match: re.Match[str]) -> str:
     """A private key's placeholder. Where it is written in several strings (a line each) those stay strings."""
     mark = _marks["private-key"]

@@ -19,7 +19,7 @@ from .errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. ``kind`` is ``choice`` (see ``choices``), ``int``, ``path`` or ``text``."""
+    """One setting. ``kind`` is ``choice`` (see ``choices``), ``int``, ``path``, ``text`` or ``list`` (joined by commas)."""
 
     name: str
     env: str
@@ -49,8 +49,11 @@ SETTINGS = (
         "journal_cap_mb", "LOOPTAPE_JOURNAL_CAP_MB", "int", 2048, "recording stops when waiting journals hold more"
     ),
     Setting("limit", "LOOPTAPE_LIMIT", "int", 50, "rows that lists show at most; 0 for all"),
+    Setting("normalisers", "LOOPTAPE_NORMALISERS", "list", "", "your functions for matching requests: module:function"),
     Setting("theme", "LOOPTAPE_THEME", "text", "dark", "theme of the screen: dark, light, or one of Textual's"),
 )
+TABLES = ("lint", "tools")
+"""Tables of a settings file that commands read themselves: rules of the linter, what is said of tools."""
 _WORDS = {"on": "on", "off": "off", "1": "on", "0": "off", "true": "on", "false": "off", "yes": "on", "no": "off"}
 
 
@@ -70,6 +73,26 @@ def effective(
     project = project_file(folder) if folder else None
     tables = [("project", project, _table(project)), ("user", user_file(env), _table(user_file(env)))]
     return {s.name: _value(s, flags or {}, env, tables) for s in SETTINGS}
+
+
+def tables(
+    *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> dict[str, tuple[Mapping[str, Any], str]]:
+    """The `TABLES` that are given, each with the place it comes from: the project's, else the user's.
+
+    Raises:
+        UsageError: As `effective` does; or one of them is no table.
+    """
+    env = os.environ if env is None else env
+    folder = cwd or _cwd()
+    found: dict[str, tuple[Mapping[str, Any], str]] = {}
+    for file in (user_file(env), project_file(folder) if folder else None):
+        for name, value in _table(file).items():
+            if name in TABLES:
+                if not isinstance(value, dict):
+                    raise UsageError("bad-settings", f"{file}: {name} is not a table", f"Write [tool.looptape.{name}]")
+                found[name] = (value, str(file))
+    return found
 
 
 def export(values: Mapping[str, Value], env: MutableMapping[str, str]) -> None:
@@ -138,7 +161,7 @@ def _table(file: Path | None) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError("bad-settings", f"{file}: looptape is not a table", "Write [tool.looptape]")
     for key in data:
-        if key not in {s.name for s in SETTINGS}:
+        if key not in {*TABLES, *(s.name for s in SETTINGS)}:
             raise UsageError("unknown-setting", f"{_place(file, text, key)}: unknown setting {key!r}", _nearest(key))
     return data
 
@@ -151,7 +174,7 @@ def _place(file: Path, text: str, key: str) -> str:
 
 
 def _nearest(key: str) -> str:
-    names = [s.name for s in SETTINGS]
+    names = [*(s.name for s in SETTINGS), *TABLES]
     close = difflib.get_close_matches(key, names, 1)
     return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(names)}"
 
@@ -182,6 +205,8 @@ def _value(
 def _read(setting: Setting, given: Any, where: str) -> Any:
     """The value in its own type; environment values come as text, TOML values may already fit."""
     text = str(given).strip()
+    if setting.kind == "list":
+        return ",".join(str(part).strip() for part in (given if isinstance(given, list) else text.split(",")))
     if setting.kind == "choice":
         word = _WORDS.get(str(given).strip().lower(), text.lower()) if "on" in setting.choices else text.lower()
         if word in setting.choices:

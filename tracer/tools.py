@@ -11,6 +11,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from . import given, tape
@@ -21,10 +22,14 @@ from .outlasting import conclude, generating, generating_async
 from .process import here, quietly, recorder
 from .quiet import trouble
 from .recorder import Recorder
+from .served import stopping
+from .served_tools import give_as, give_async, give_items, give_items_async
+from .substitute import Substitute, ToolAsked, ToolReply, installed, register
 
 F = TypeVar("F", bound=Callable[..., Any])
 Bind = Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any]]
-Begin = Callable[[tuple[Any, ...], dict[str, Any]], RunningCall | None]
+Begun = tuple[RunningCall | None, ToolReply | None]
+Begin = Callable[[tuple[Any, ...], dict[str, Any]], Begun]
 
 
 @overload
@@ -63,6 +68,7 @@ def tool(
             return target
         title = given.text(name) or _name(target)
         signature = _signature(target)
+        register(title)
 
         def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
             return title, _arguments(signature, args, kwargs, of_class=of_class)
@@ -77,6 +83,7 @@ def tools(dispatcher: F) -> F:
     if not callable(dispatcher):
         return dispatcher
     signature = _signature(dispatcher)
+    register(None)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
         values = (
@@ -98,23 +105,30 @@ def _wrapped(
 ) -> Any:
     """The target as it was, of the same kind (plain, coroutine, generator function), with its calls recorded."""
 
-    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunningCall | None:
-        return _start(bind, args, kwargs, side_effect, loop_key)
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Begun:
+        standing_in = installed()
+        if standing_in is not None:
+            return _start_served(standing_in, bind, args, kwargs, side_effect, loop_key)
+        return _start(bind, args, kwargs, side_effect, loop_key), None
 
     if inspect.iscoroutinefunction(target):
         kind = _coroutine_function(target, begin)
     elif inspect.isgeneratorfunction(target):
-        kind = generating(_beginning(target, begin))
+        kind = generating(_beginning(target, begin, give_items))
     elif inspect.isasyncgenfunction(target):
-        kind = generating_async(_beginning(target, begin))
+        kind = generating_async(_beginning(target, begin, give_items_async))
     else:
         kind = _function(target, begin)
-    return _like(kind, target, title)
+    wrapper = _like(kind, target, title)
+    wrapper.__dict__["looptape_tool"] = {"name": title, "side_effect": given.text(side_effect)}  # for the built-in loop
+    return wrapper
 
 
 def _function(target: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        running = begin(args, kwargs)
+        running, reply = begin(args, kwargs)
+        if reply is not None:
+            return give_as(running, reply)
         try:
             with Inside(running):
                 result = target(*args, **kwargs)
@@ -128,7 +142,9 @@ def _function(target: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
 
 def _coroutine_function(target: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        running = begin(args, kwargs)
+        running, reply = begin(args, kwargs)
+        if reply is not None:
+            return await give_async(running, reply)
         try:
             with Inside(running):
                 result = await target(*args, **kwargs)
@@ -140,9 +156,13 @@ def _coroutine_function(target: Callable[..., Any], begin: Begin) -> Callable[..
     return call
 
 
-def _beginning(target: Callable[..., Any], begin: Begin) -> Callable[..., tuple[RunningCall | None, Any]]:
+def _beginning(
+    target: Callable[..., Any], begin: Begin, giving: Callable[[ToolReply], Any]
+) -> Callable[..., tuple[RunningCall | None, Any]]:
     def call(*args: Any, **kwargs: Any) -> tuple[RunningCall | None, Any]:
-        running = begin(args, kwargs)
+        running, reply = begin(args, kwargs)
+        if reply is not None:
+            return running, giving(reply)
         try:
             return running, target(*args, **kwargs)
         except BaseException as error:  # these are not its arguments
@@ -183,16 +203,62 @@ def _start(
     active = recorder()
     if active is None:
         return None
-    name, arguments = bind(args, kwargs)
+    call, arguments = _find(active, *bind(args, kwargs))
+    return None if call is None else _write(active, call, arguments, side_effect, loop_key)
+
+
+def _start_served(
+    standing_in: Substitute,
+    bind: Bind,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    side_effect: str | None,
+    loop_key: Callable[..., str] | str | None,
+) -> Begun:
+    """Asks who stands in for the tools before this one runs. Where that cannot be asked it does not run."""
+    active, running = recorder(), None
+    name, arguments = stopping(bind, args, kwargs)
+    call, arguments = stopping(_find, active, name, arguments)
+    asked = replace(_asked(call, name, arguments), side_effect=given.text(side_effect))
+    reply = stopping(standing_in.tool, asked)
+    if active is not None and call is not None:
+        running = quietly(_write)(active, call, arguments, side_effect, loop_key, reply.origin if reply else "live")
+    return running, reply
+
+
+def _find(active: Recorder | None, name: str, arguments: Any) -> tuple[PendingCall | None, Any]:
+    """The waiting call that this is, and its arguments as plain JSON."""
     arguments = tape.plain(arguments)
+    if active is None:
+        return None, arguments
     place = here()
     with active.lock:
-        call = _claim(active, place, name, arguments)
+        return _claim(active, place, name, arguments), arguments
+
+
+def _asked(call: PendingCall | None, name: str, arguments: Any) -> ToolAsked:
+    """What is asked. Inside a call that was taken up by hand (`turn.tool`) the tool is that call's."""
     if call is None:
-        return None
+        place = here()
+        held = place.call if place is not None else None
+        call = held if held is not None and held.key == call_key(name, arguments) else None
+    if call is None:
+        return ToolAsked(name, arguments)
+    return ToolAsked(name, arguments, call.run, call.turn, None if call.invented else call.id)
+
+
+def _write(
+    active: Recorder,
+    call: PendingCall,
+    arguments: Any,
+    side_effect: str | None,
+    loop_key: Callable[..., str] | str | None,
+    origin: str = "live",
+) -> RunningCall:
     raw = json.dumps(arguments, ensure_ascii=False) if call.invented else None
     key = _loop_key(loop_key, arguments)
-    return start_call(active, call, arguments_raw=raw, side_effect=given.text(side_effect), loop_key=key)
+    side_effect = given.text(side_effect)
+    return start_call(active, call, arguments_raw=raw, side_effect=side_effect, loop_key=key, origin=origin)
 
 
 def _loop_key(loop_key: Callable[..., str] | str | None, arguments: Any) -> str | None:

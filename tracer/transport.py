@@ -13,9 +13,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import served
 from .clock import monotonic
+from .errors import LooptapeStop
 from .exchange import Exchange, begin
 from .process import quietly
+from .substitute import Reply, Substitute, installed
 
 SEEN = "looptape"
 """Marks a request that an outer transport of ours already records."""
@@ -29,37 +32,72 @@ Waits = dict[str, Any]
 
 
 def send(inner: Callable[[Any], Any], request: Any) -> Any:
-    """Sends a request through a sync transport's ``handle_request`` and records it when it is a model call."""
+    """Sends a request through a sync transport's ``handle_request`` and records it when it is a model call.
+
+    Where somebody stands in for the model (a replay), the answer is theirs.
+    """
+    standing_in = _standing_in(request)
+    if standing_in is not None:
+        request = served.prepared(standing_in, request, _library(request), _body(request))
     exchange = _begin(request)
     if exchange is None:
+        if standing_in is not None:
+            served.must_be_read(request)
         return inner(request)
     try:
-        with _marked(request):
-            response = inner(request)
+        reply = None if standing_in is None else served.reply_to(standing_in, exchange, request)
+        if reply is not None:
+            response = served.respond(reply, request, _library(request))
+        else:
+            with _marked(request):
+                response = inner(request)
     except BaseException as error:
         exchange.broken(error, cancelled=not isinstance(error, Exception))
         raise
     exchange.responded(response.status_code, response.headers)
-    if not _loaded(response, exchange):
+    if not _known(reply, response, exchange):
         _watch(response, exchange, _waits(request, response))
     return response
 
 
 async def send_async(inner: Callable[[Any], Any], request: Any) -> Any:
     """The same for an async transport's ``handle_async_request``."""
+    standing_in = _standing_in(request)
+    if standing_in is not None:
+        request = served.prepared(standing_in, request, _library(request), _body(request))
     exchange = _begin(request)
     if exchange is None:
+        if standing_in is not None:
+            served.must_be_read(request)
         return await inner(request)
     try:
-        with _marked(request):
-            response = await inner(request)
+        reply = None if standing_in is None else served.reply_to(standing_in, exchange, request)
+        if reply is not None:
+            response = await served.respond_async(reply, request, _library(request))
+        else:
+            with _marked(request):
+                response = await inner(request)
     except BaseException as error:
-        exchange.broken(error, cancelled=isinstance(error, asyncio.CancelledError))
+        exchange.broken(error, cancelled=isinstance(error, (asyncio.CancelledError, LooptapeStop)))
         raise
     exchange.responded(response.status_code, response.headers)
-    if not _loaded(response, exchange):
+    if not _known(reply, response, exchange):
         _watch(response, exchange, _waits(request, response), is_async=True)
     return response
+
+
+def _standing_in(request: Any) -> Substitute | None:
+    """Who stands in for the model here: not below another transport of ours, which has asked them already."""
+    standing_in = installed()
+    return None if standing_in is None or request.extensions.get(SEEN) else standing_in
+
+
+def _known(reply: Reply | None, response: Any, exchange: Exchange) -> bool:
+    """Records a body that is here already. One that was served with a refusal the SDK may never read."""
+    if reply is not None and response.status_code >= 300 and reply.error is None:
+        exchange.loaded(b"".join(reply.chunks))
+        return True
+    return reply is None and _loaded(response, exchange)
 
 
 class RecordingTransport:

@@ -11,7 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..command import Command, understand
@@ -39,30 +40,46 @@ def launch(argv: Sequence[str], *, proxy: bool = False) -> int:
     Raises:
         UsageError: When there is no such command, or it cannot be started.
     """
-    if not argv:
-        raise UsageError(
-            "no-command", "nothing to run", "Write the command after --: looptape record -- python agent.py"
-        )
-    program = shutil.which(argv[0])
-    if program is None:
-        raise _missing(argv[0])
-    command = understand(program, argv)
+    command = command_of(argv)
     environment = injected(os.environ)
     reason = "asked for with --proxy" if proxy else why_not_inside(command, environment)
-    try:
+    with started(command):
         if reason is None:
             sys.stdout.flush()
             sys.stderr.flush()
-            os.execve(program, list(argv), environment)  # noqa: S606 - the program takes our place
+            os.execve(command.program, list(argv), environment)  # noqa: S606 - the program takes our place
         from ..proxy import run_behind_proxy
 
         # what a shell script or a launcher starts may well be a Python that records itself, and says so to the proxy
         launcher = command.python is None and not proxy
         return run_behind_proxy(command, reason, environment if launcher else os.environ)
+
+
+def command_of(argv: Sequence[str], verb: str = "record") -> Command:
+    """A command line, its program found.
+
+    Raises:
+        UsageError: There is no such command. ``verb`` is the command of ours that the cure names.
+    """
+    if not argv:
+        raise UsageError(
+            "no-command", "nothing to run", f"Write the command after --: looptape {verb} -- python agent.py"
+        )
+    program = shutil.which(argv[0])
+    if program is None:
+        raise _missing(argv[0], verb)
+    return understand(program, argv)
+
+
+@contextmanager
+def started(command: Command) -> Iterator[None]:
+    """Starts a program in its block: an OSError there becomes a UsageError that names the command."""
+    try:
+        yield
     except OSError as error:
         raise UsageError(
             "no-command",
-            f"{argv[0]} cannot be started: {error.strerror or error}",
+            f"{command.argv[0]} cannot be started: {error.strerror or error}",
             "Does its first line name a program?",
         ) from None
 
@@ -103,8 +120,8 @@ def why_not_inside(command: Command, environment: Mapping[str, str]) -> str | No
     return f"{command.python} cannot import looptape"
 
 
-def _missing(name: str) -> UsageError:
+def _missing(name: str, verb: str) -> UsageError:
     cure = "Check the spelling or give its path"
     if Path(name).is_file():
-        cure = f"Is it a program's text? Try: looptape record -- python {name}"
+        cure = f"Is it a program's text? Try: looptape {verb} -- python {name}"
     return UsageError("no-command", f"{name}: no such command", cure)

@@ -38,6 +38,9 @@ class Provider(Protocol):
     def assemble(self, events: Sequence[tuple[str | None, str]]) -> tuple[Any, bool]:
         """Server-sent events (name, data) into the response body they stand for, and whether it is whole."""
 
+    def stream(self, body: Mapping[str, Any], request: Any = None) -> list[bytes]:
+        """The events that stand for a response body, as bytes; ``request``: the decoded body of what asks for them."""
+
 
 PROVIDERS: tuple[Provider, ...] = cast(
     "tuple[Provider, ...]", (anthropic, openai_chat, openai_responses, gemini, manual)

@@ -127,10 +127,13 @@ def decoded(data: str) -> dict[str, Any]:
         return {}
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make one for each value
+
+
 def dumped(value: Any) -> str:
     """A decoded JSON value as text again; too deep a one as its type name."""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return _encode(value)
     except (TypeError, ValueError, RecursionError):
         return f"<{type(value).__name__}>"
 

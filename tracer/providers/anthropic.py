@@ -26,6 +26,7 @@ from .answer import (
     objects,
     text_of,
 )
+from .anthropic_events import stream as stream
 
 API = "anthropic.messages"
 NAME = "anthropic"
@@ -222,11 +223,14 @@ def _call(block: Mapping[str, Any], blocks: list[dict[str, Any]]) -> AnswerCall:
     """A call; steps that the provider ran have their result in another block of the same answer."""
     raw = text_of(block.get("partial_json"))
     served = block.get("type") != "tool_use"
-    told = [b for b in blocks if served and block.get("id") and b.get("tool_use_id") == block["id"]]
-    return call_of(
+    told = [b for b in blocks if b.get("tool_use_id") == block["id"]] if served and block.get("id") else []
+    text = dumped(block.get("input")) if raw is None else raw
+    # an object that was just written need not be read again
+    sure = raw is None and isinstance(block.get("input"), dict) and text.startswith("{")
+    return (AnswerCall if sure else call_of)(
         text_of(block.get("id")) or "",
         text_of(block.get("name")) or "",
-        dumped(block.get("input")) if raw is None else raw,
+        text,
         provider_side=served,
         state="incomplete" if block.get("incomplete") is True else None,
         result=told[-1].get("content") if told else None,

@@ -22,6 +22,7 @@ from .answer import (
     objects,
     text_of,
 )
+from .sse import event
 
 API = "google.generate_content"
 NAME = "google"
@@ -127,6 +128,11 @@ def assemble(events: Sequence[tuple[str | None, str]]) -> tuple[Any, bool]:
     return body, whole
 
 
+def stream(body: Mapping[str, Any], request: Any = None) -> list[bytes]:
+    """The response as a stream of one chunk; a cut one says no reason for its end."""
+    return [event({("error" if k == "stream_error" else k): v for k, v in body.items() if k != "stream_cut"})]
+
+
 def _merged(chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     candidates: dict[int, dict[str, Any]] = {}
@@ -209,4 +215,16 @@ def _error(error: Any) -> tuple[str | None, str | None]:
     return text_of(known.get("message")) or text_of(error) or kind or "error", kind
 
 
-__all__ = ["API", "LIST_KEY", "NAME", "answer", "assemble", "is_prompt", "recognise", "request", "results", "usage"]
+__all__ = [
+    "API",
+    "LIST_KEY",
+    "NAME",
+    "answer",
+    "assemble",
+    "is_prompt",
+    "recognise",
+    "request",
+    "results",
+    "stream",
+    "usage",
+]

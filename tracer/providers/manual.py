@@ -41,7 +41,8 @@ def is_prompt(message: Any) -> bool:
 def answer(body: Any) -> Answer:
     """An answer in Anthropic's shape of blocks, with usage in whatever words the loop's provider has."""
     found = anthropic.answer(body)
-    return replace(found, usage=usage(body.get("usage"))) if isinstance(body, dict) else found
+    raw = body.get("usage") if isinstance(body, dict) else None
+    return replace(found, usage=usage(raw)) if isinstance(raw, dict) else found
 
 
 def usage(raw: Any) -> Usage:
@@ -63,4 +64,21 @@ def assemble(events: Sequence[tuple[str | None, str]]) -> tuple[Any, bool]:
     return None, False
 
 
-__all__ = ["API", "LIST_KEY", "NAME", "answer", "assemble", "is_prompt", "recognise", "request", "results", "usage"]
+def stream(body: Mapping[str, Any], request: Any = None) -> list[bytes]:
+    """An answer here has Anthropic's shape, and so have its events."""
+    return anthropic.stream(body, request)
+
+
+__all__ = [
+    "API",
+    "LIST_KEY",
+    "NAME",
+    "answer",
+    "assemble",
+    "is_prompt",
+    "recognise",
+    "request",
+    "results",
+    "stream",
+    "usage",
+]

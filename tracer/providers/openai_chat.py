@@ -24,6 +24,7 @@ from .answer import (
     objects,
     text_of,
 )
+from .chat_chunks import stream as stream
 
 API = "openai.chat"
 NAME = "openai"

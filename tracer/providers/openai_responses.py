@@ -22,6 +22,7 @@ from .answer import (
     objects,
     text_of,
 )
+from .responses_events import stream as stream
 from .responses_stream import assemble
 
 API = "openai.responses"
@@ -184,4 +185,4 @@ def _raw(key: str, item: Mapping[str, Any]) -> str:
     return dumped(value if isinstance(value, dict) else {key: value})
 
 
-__all__ = ["API", "LIST_KEY", "NAME", "answer", "assemble", "is_prompt", "recognise", "request", "results"]
+__all__ = ["API", "LIST_KEY", "NAME", "answer", "assemble", "is_prompt", "recognise", "request", "results", "stream"]

@@ -23,13 +23,22 @@ HERE = "LOOPTAPE_PROXY"
 """Tells a program that records itself where the proxy is, so that no call is recorded twice."""
 
 
-def run_behind_proxy(command: Command, reason: str, environment: Mapping[str, str]) -> int:
+def run_behind_proxy(
+    command: Command,
+    reason: str,
+    environment: Mapping[str, str],
+    *,
+    doing: str = "recording",
+    output: int | None = None,
+) -> int:
     """Runs a command with its model calls going through a recording proxy; gives its exit code.
 
     Args:
         command: What to run.
         reason: Why it does not record itself, for the line on stderr.
         environment: What it is started with, but for the addresses.
+        doing: The word for the line on stderr.
+        output: Descriptor that the program's stdout goes to; ours otherwise.
 
     Raises:
         OSError: When the command cannot be started.
@@ -38,12 +47,12 @@ def run_behind_proxy(command: Command, reason: str, environment: Mapping[str, st
 
     facts.describe(name=command.name, source="proxy", versions={"looptape": __version__})
     if recorder() is None:
-        return run(command, environment)
-    sys.stderr.write(f"looptape: recording through a proxy on 127.0.0.1 ({reason})\n")
+        return run(command, environment, output=output)
+    sys.stderr.write(f"looptape: {doing} through a proxy on 127.0.0.1 ({reason})\n")
     sys.stderr.flush()
     targets = {name: environment.get(variable) or default for name, (variable, default) in UPSTREAMS.items()}
     with ProxyServer(targets) as proxy:
-        return run(command, pointed_at(proxy.url, environment))
+        return run(command, pointed_at(proxy.url, environment), output=output)
 
 
 def pointed_at(url: str, environment: Mapping[str, str]) -> dict[str, str]:

@@ -14,14 +14,17 @@ _NAMES = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 _PASSED_ON = tuple(signal.Signals[name] for name in _NAMES if hasattr(signal, name))
 
 
-def run(command: Command, environment: Mapping[str, str]) -> int:
+def run(command: Command, environment: Mapping[str, str], *, output: int | None = None) -> int:
     """Runs it to its end; its exit code, or 128 plus the signal that ended it, as a shell says it.
+
+    Args:
+        output: Descriptor that its stdout goes to; ours otherwise.
 
     Raises:
         OSError: When it cannot be started.
     """
     with _Relay() as relay:
-        child = subprocess.Popen(list(command.argv), executable=command.program, env=dict(environment))
+        child = subprocess.Popen(list(command.argv), executable=command.program, env=dict(environment), stdout=output)
         relay.to(child)
         code = child.wait()
     return 128 - code if code < 0 else code

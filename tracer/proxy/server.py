@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from ..errors import LooptapeStop
 from ..live import strand_given
 from ..transport import RECORDED
 from ..wrap import wrap
@@ -96,11 +97,12 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Refused(Exception):
-    """The request gets an answer of the proxy itself."""
+    """The request gets an answer of the proxy itself. ``final``: asking again would change nothing."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, *, final: bool = False) -> None:
         super().__init__(message)
         self.status = status
+        self.final = final
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -122,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
             with self.proxy.busy():
                 self._pass_on(client, request)
         except _Refused as refused:
-            self._refuse(refused.status, str(refused))
+            self._refuse(refused)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # the program went away, or the answer was cut
 
@@ -145,6 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
         strand_given.set((id(self.proxy), 0))  # a program's retry may come on another connection, so another thread
         try:
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
+        except LooptapeStop as stop:  # it cannot reach the program's loop as an exception: as an error it does
+            raise _Refused(400, str(stop), final=True) from None
         except Exception as error:  # whatever the upstream did becomes one clear answer
             where = f"{request.url.scheme}://{request.url.host}"
             raise _Refused(
@@ -196,9 +200,12 @@ class _Handler(BaseHTTPRequestHandler):
             raise ConnectionResetError  # the program went away: half a request must not be sent on
         return data
 
-    def _refuse(self, status: int, message: str) -> None:
-        data = json.dumps({"type": "error", "error": {"type": "looptape_proxy", "message": message}}).encode()
-        self.send_response_only(status)
+    def _refuse(self, refused: _Refused) -> None:
+        error = {"type": "looptape_proxy", "message": str(refused)}
+        data = json.dumps({"type": "error", "error": error}).encode()
+        self.send_response_only(refused.status)
+        if refused.final:
+            self.send_header("x-should-retry", "false")
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         self.send_header("connection", "close")

@@ -1,0 +1,127 @@
+"""Results in a tool's place: the wrapped tool's body does not run, its call is recorded with what was given."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Generator
+from concurrent.futures import Future
+from typing import Any
+
+from .calls import RunningCall, end
+from .outlasting import generating, generating_async
+from .substitute import ToolReply
+
+
+def give_as(running: RunningCall | None, reply: ToolReply) -> Any:
+    """What a plain function gives back: the result, or what gives it later, as it did in the recording."""
+    if running is not None:
+        running.gave = reply.gave
+    if reply.gave == "coroutine":
+        return give_async(running, reply)
+    if reply.gave == "task":
+        return asyncio.ensure_future(give_async(running, reply))
+    if reply.gave == "future":
+        return _future(running, reply)
+    if reply.gave == "generator":
+        return generating(lambda: (running, give_items(reply)))()
+    if reply.gave == "async_generator":
+        return generating_async(lambda: (running, give_items_async(reply)))()
+    return give(running, reply)
+
+
+def _future(running: RunningCall | None, reply: ToolReply) -> Future[Any]:
+    """A future that is done when its turn has come, in a thread of its own where it must wait for that."""
+    future: Future[Any] = Future()
+
+    def finish() -> None:
+        try:
+            future.set_result(give(running, reply))
+        except BaseException as error:
+            future.set_exception(error)
+
+    if reply.hold is None:
+        finish()
+    else:
+        threading.Thread(target=finish, daemon=True).start()
+    return future
+
+
+def give(running: RunningCall | None, reply: ToolReply) -> Any:
+    """The result once its turn has come.
+
+    Raises:
+        BaseException: What the tool raised in the recording.
+    """
+    try:
+        if reply.hold is not None:
+            reply.hold.wait()
+        return _given(reply)
+    except BaseException as error:
+        end(running, None, error)
+        running = None
+        raise
+    finally:
+        _ended(running, reply)
+
+
+async def give_async(running: RunningCall | None, reply: ToolReply) -> Any:
+    """The same for a coroutine."""
+    try:
+        if reply.hold is not None:
+            await reply.hold.wait_async()
+        return _given(reply)
+    except BaseException as error:
+        end(running, None, error)
+        running = None
+        raise
+    finally:
+        _ended(running, reply)
+
+
+def give_items(reply: ToolReply) -> Generator[Any, Any, Any]:
+    """The same for a generator: a text is one item, a list its items, anything else what it returns."""
+    try:
+        if reply.hold is not None:
+            reply.hold.wait()
+        items = _items(_given(reply))
+        if items is None:
+            return reply.value
+        yield from items
+        return None
+    finally:
+        _let_go(reply)
+
+
+async def give_items_async(reply: ToolReply) -> AsyncGenerator[Any, Any]:
+    """The same for an async generator."""
+    try:
+        if reply.hold is not None:
+            await reply.hold.wait_async()
+        value = _given(reply)
+        for item in _items(value) or ():
+            yield item
+    finally:
+        _let_go(reply)
+
+
+def _given(reply: ToolReply) -> Any:
+    if reply.error is not None:
+        raise reply.error
+    return reply.value
+
+
+def _items(value: Any) -> list[Any] | None:
+    if isinstance(value, str):
+        return [value]
+    return value if isinstance(value, list) else None
+
+
+def _ended(running: RunningCall | None, reply: ToolReply) -> None:
+    end(running, reply.value, None)
+    _let_go(reply)
+
+
+def _let_go(reply: ToolReply) -> None:
+    if reply.hold is not None:
+        reply.hold.release()
