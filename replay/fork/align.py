@@ -1,0 +1,76 @@
+"""Which messages of a request came from which turn: answers by the ids of their calls, else by their words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...tracer.model import Turn
+from .shapes import calls_of, is_answer, results_of, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A turn's messages, as indices from 0: ``answer`` (several items in a Responses list) and ``results``."""
+
+    answer: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+def places(turns: Sequence[Turn], messages: Sequence[Any]) -> dict[int, Place]:
+    """The place of every turn that still stands in the messages, by its number.
+
+    Compacted or edited history has turns no more; they are absent.
+    """
+    calls = [{c.id for c in calls_of(m) if c.id} for m in messages]
+    answers = [is_answer(m) for m in messages]
+    found: dict[int, Place] = {}
+    begin = 0
+    for turn in turns:
+        ids = {c.id for c in turn.tool_calls if c.id and c.origin != "provider"}
+        first = _first(turn, ids, messages, calls, answers, begin)
+        if first is None:
+            continue
+        span = _whole(first, ids, calls, answers, begin)
+        begin = span[-1] + 1
+        found[turn.number] = Place(span, _results(ids, messages, calls, begin))
+    return found
+
+
+def _first(
+    turn: Turn, ids: set[str], messages: Sequence[Any], calls: list[set[str]], answers: list[bool], begin: int
+) -> int | None:
+    by_call = next((i for i in range(begin, len(messages)) if calls[i] & ids), None)
+    if by_call is not None or not turn.text:
+        return by_call
+    # no calls, or a loop that writes its calls as words
+    return next((i for i in range(begin, len(messages)) if _says(messages[i], turn.text, answers[i], calls[i])), None)
+
+
+def _says(message: Any, text: str, answer: bool, calls: set[str]) -> bool:
+    return answer and not calls and _same(text_of(message), text)
+
+
+def _whole(first: int, ids: set[str], calls: list[set[str]], answers: list[bool], begin: int) -> tuple[int, ...]:
+    """The answer's items on both sides of the one that was recognised: up to another turn's calls."""
+    low = high = first
+    while low > begin and answers[low - 1] and not (calls[low - 1] - ids):
+        low -= 1
+    while high + 1 < len(answers) and answers[high + 1] and ids and calls[high + 1] and not (calls[high + 1] - ids):
+        high += 1
+    return tuple(range(low, high + 1))
+
+
+def _results(ids: set[str], messages: Sequence[Any], calls: list[set[str]], begin: int) -> tuple[int, ...]:
+    found = []
+    for index in range(begin, len(messages)):
+        if calls[index] & ids:
+            break  # an id that is used again
+        if any(r.call in ids for r in results_of(messages[index])):
+            found.append(index)
+    return tuple(found)
+
+
+def _same(left: str, right: str) -> bool:
+    return "".join(left.split()) == "".join(right.split())
