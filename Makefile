@@ -58,7 +58,7 @@ test-sdks: $(SDKS:%=sdk-%)
 
 sdk-%: .venv-sdk-%/.looptape-sdk
 	@.venv-sdk-$*/bin/python -m pip list --disable-pip-version-check 2>/dev/null | grep -E '^(anthropic|openai|httpx2?) '
-	.venv-sdk-$*/bin/python -m pytest -n $(JOBS) tests/tracer/test_sdk_*.py
+	.venv-sdk-$*/bin/python -m pytest -n $(JOBS) tests/tracer/test_sdk_*.py tests/replay/test_sdk_*.py
 
 bench: $(DEV)
 	@for file in tests/bench/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

@@ -17,6 +17,7 @@ from .tracer.version import __version__
 
 if TYPE_CHECKING:
     from .replay.frames import df, snapshot
+    from .replay.replaying import replaying
     from .tracer.errors import LooptapeError, LooptapeStop
     from .tracer.loop import configure, run
     from .tracer.model import Limits
@@ -32,6 +33,7 @@ _HOMES = {
     "configure": "tracer.loop",
     "df": "replay.frames",
     "instrument": "tracer.wrap",
+    "replaying": "replay.replaying",
     "run": "tracer.loop",
     "snapshot": "replay.frames",
     "tool": "tracer.tools",
@@ -48,6 +50,7 @@ __all__ = [
     "configure",
     "df",
     "instrument",
+    "replaying",
     "run",
     "snapshot",
     "tool",

@@ -27,7 +27,7 @@ def markdown(recording: Recording, clean: Clean = lambda text: text) -> str:
 
 
 def _head(run: Run, clean: Clean) -> Iterator[str]:
-    yield f"# {_word(run.name or run.title or run.id, clean)}"
+    yield f"# {word(run.name or run.title or run.id, clean)}"
     yield ""
     state = run.status + (f" ({run.reason})" if run.reason else "")
     cost = "unpriced" if run.cost_usd is None else f"${run.cost_usd:,.4f}"
@@ -44,9 +44,9 @@ def _head(run: Run, clean: Clean) -> Iterator[str]:
     }
     for name, value in facts.items():
         if value:
-            yield f"- {name}: {_word(value, clean)}"
+            yield f"- {name}: {word(value, clean)}"
     for warning in run.warnings:
-        yield f"- warning: {_word(warning, clean)}"
+        yield f"- warning: {word(warning, clean)}"
     yield ""
 
 
@@ -59,36 +59,36 @@ def _turn(recording: Recording, turn: Turn, clean: Clean) -> Iterator[str]:
         facts.append(f"${turn.cost_usd:.4f}")
     yield f"## Turn {turn.number}"
     yield ""
-    yield _word(" · ".join(f for f in facts if f), clean)
+    yield word(" · ".join(f for f in facts if f), clean)
     yield ""
     for event in recording.events_at(turn.number):
-        yield from _fenced(
-            f"event: {_word(event.kind, clean)}", json.dumps(dict(event.detail), ensure_ascii=False), clean
+        yield from fenced(
+            f"event: {word(event.kind, clean)}", json.dumps(dict(event.detail), ensure_ascii=False), clean
         )
     for incoming in recording.incoming.get(turn.number, ()):
-        yield from _fenced(_word(incoming.role, clean), incoming.part.text, clean)
+        yield from fenced(word(incoming.role, clean), incoming.part.text, clean)
     if turn.thinking:
-        yield from _fenced("thinking", turn.thinking, clean)
+        yield from fenced("thinking", turn.thinking, clean)
     if turn.text:
-        yield from _fenced("assistant", turn.text, clean)
+        yield from fenced("assistant", turn.text, clean)
     for call in turn.tool_calls:
         yield from _call(call, clean)
     if turn.error:
-        yield from _fenced(f"error: {_word(turn.error_type or '', clean)}", turn.error, clean)
+        yield from fenced(f"error: {word(turn.error_type or '', clean)}", turn.error, clean)
 
 
 def _call(call: ToolCall, clean: Clean) -> Iterator[str]:
     arguments = json.dumps(call.arguments, ensure_ascii=False, indent=2) if call.valid else call.arguments_raw
     note = "" if call.valid else " (invalid arguments)"
-    yield from _fenced(f"call: {_word(call.name, clean)}{note}", arguments, clean)
+    yield from fenced(f"call: {word(call.name, clean)}{note}", arguments, clean)
     if call.result is not None:
-        yield from _fenced("result: error" if call.is_error else "result", plain_text(call.result), clean)
+        yield from fenced("result: error" if call.is_error else "result", plain_text(call.result), clean)
     elif call.state in ("no_result", "cancelled", "incomplete"):
         yield f"**result**: none ({call.state.replace('_', ' ')})"
         yield ""
 
 
-def _fenced(title: str, text: str, clean: Clean) -> Iterator[str]:
+def fenced(title: str, text: str, clean: Clean) -> Iterator[str]:
     text = clean(text).rstrip("\n")
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -100,7 +100,7 @@ def _fenced(title: str, text: str, clean: Clean) -> Iterator[str]:
     yield ""
 
 
-def _word(text: str, clean: Clean) -> str:
+def word(text: str, clean: Clean) -> str:
     """A short text inside a line: one line, with everything that markdown or HTML would act on escaped."""
     return re.sub(r"([\\`*_{}\[\]<>#|!&~])", r"\\\1", " ".join(clean(text).split()))
 

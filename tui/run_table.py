@@ -70,7 +70,7 @@ def _row(run: Run, depth: int, now: int) -> list[Part]:
         Styled(fmt.sign(run.status), fmt.STYLES.get(run.status, "dim")),
         title,
         Styled(run.id[:8], "dim"),
-        fmt.ago(run.started_at, now),
+        fmt.ago(run.ended_at if run.started_at is None else run.started_at, now),
         fmt.count(run.turns),
         fmt.count(run.tool_calls),
         Styled(fmt.count(run.errors), "bad") if run.errors else "0",

@@ -15,6 +15,7 @@ from ..tracer.errors import LooptapeError
 
 if TYPE_CHECKING:
     from ..tracer.importers import FileReport
+    from ..tracer.importers.context import Context
     from ..tracer.store import Store
 
 QUICK_BYTES = 50_000_000
@@ -37,6 +38,15 @@ class Folder:
     def octets(self) -> int:
         """Octets of all files."""
         return sum(size for _, size in self.files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A file that is not as it was when it was read last."""
+
+    folder: str
+    path: str
+    stat: tuple[int, int]
 
 
 def claude_folders(env: Mapping[str, str] | None = None) -> list[Path]:
@@ -80,48 +90,92 @@ def remembered() -> list[Path]:
     return [Path(p) for p in _load()]
 
 
+def standing() -> int:
+    """Another number when a file of the remembered folders is not as it was."""
+    return hash(tuple(tuple(scan(folder).items()) for folder in remembered()))
+
+
 def in_step(store: Store, tell: Callable[[str], None], *, everything: bool = False) -> list[FileReport]:
-    """Imports what changed in the remembered folders; large changes only when ``everything`` is asked for.
+    """Imports what the files of the remembered folders gained; much at once only when ``everything`` is asked for.
+
+    A file that was read before is read on from there, so that a running session costs what is new in it.
 
     Args:
         tell: Called with progress, and with one line when changes were left for ``looptape sync``.
     """
     known = _load()
-    changed = []
-    for folder, old in known.items():
-        for path, stat in scan(Path(folder)).items():
-            if old.get(path) != list(stat):
-                changed.append((folder, path, stat))
-    octets = sum(stat[1] for *_, stat in changed)
-    if octets > QUICK_BYTES and not everything:
-        one = len(changed) == 1
-        what = "1 session file has changed" if one else f"{len(changed):,} session files have changed"
-        tell(f"{what}: looptape sync brings {'it' if one else 'them'} in")
+    changed = list(_changed(known))
+    if not everything:
+        changed, left = _quick(changed)
+        if left:
+            what = "1 session file has changed" if left == 1 else f"{left:,} session files have changed"
+            tell(f"{what}: looptape sync brings {'it' if left == 1 else 'them'} in")
+    if not changed:
         return []
+    try:
+        return _take_in(store, changed, known, tell)
+    finally:
+        _save(known)
+
+
+def _changed(known: Mapping[str, Mapping[str, Any]]) -> Iterator[_Change]:
+    """Sessions before the files of their sub-agents."""
+    for folder, old in known.items():
+        found = [(path, stat) for path, stat in scan(Path(folder)).items() if old.get(path) != list(stat)]
+        for path, stat in sorted(found, key=lambda f: (os.path.basename(f[0]).startswith("agent-"), f[0])):
+            yield _Change(folder, path, stat)
+
+
+def _quick(changed: list[_Change]) -> tuple[list[_Change], int]:
+    """Those that are done in a moment, the shortest first, and how many others there are."""
+    if not changed:
+        return [], 0
+    from ..tracer.importers import follow, marks
+
+    lengths = {}
+    for change in changed:
+        with suppress(OSError):
+            path = Path(change.path)
+            lengths[change] = follow.unread(path, marks.load(path))
+    octets, chosen = 0, set()
+    for change in sorted(lengths, key=lambda c: lengths[c]):
+        octets += lengths[change]
+        if octets <= QUICK_BYTES:
+            chosen.add(change)
+    return [c for c in changed if c in chosen], len(lengths) - len(chosen)
+
+
+def _take_in(
+    store: Store, changed: list[_Change], known: dict[str, dict[str, Any]], tell: Callable[[str], None]
+) -> list[FileReport]:
+    from ..tracer.importers import context_of, marks
+
     reports: list[FileReport] = []
     try:
-        for number, (folder, path, stat) in enumerate(changed, 1):
-            tell(f"importing {number:,} of {len(changed):,}: {path}")
-            reports += _import(store, path)
-            known[folder][path] = list(stat)
+        context = context_of(store)
+        for number, change in enumerate(changed, 1):
+            tell(f"importing {number:,} of {len(changed):,}: {change.path}")
+            reports += _import(store, Path(change.path), context)
+            known[change.folder][change.path] = list(change.stat)
     except LooptapeError as error:
         tell(f"session files wait: {error.what}")
-    finally:
-        if changed:
-            _save(known)
+    marks.tidy()
     return reports
 
 
-def _import(store: Store, path: str) -> list[FileReport]:
+def _import(store: Store, path: Path, context: Context) -> list[FileReport]:
     """A file that is no session is no news at every command; a store that cannot be written stops the rest."""
-    from ..tracer.importers import import_path
+    from ..tracer.importers import follow, marks
 
     try:
-        return list(import_path(store, Path(path)))
+        reports, mark = follow.import_growth(store, path, marks.load(path), context)
     except LooptapeError as error:
         if error.slug.startswith(("store-", "disk-")):
             raise
         return []
+    with suppress(OSError):  # without a mark it is read whole the next time
+        marks.save(path, mark)
+    return reports
 
 
 def _existing(folders: list[Path]) -> list[Path]:

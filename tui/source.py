@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..tracer import paths
 from ..tracer.errors import LooptapeError, UsageError
 from ..tracer.model import Event, Request, Run, Turn
 
@@ -205,16 +206,19 @@ class StoreSource:
         return time.time_ns() // 1000
 
     def version(self) -> tuple[object, object]:
-        """Names, sizes and times of the journals, and of the store file."""
-        return _marks(self.home / "journal"), _marks(self.home)
+        """Names, sizes and times of what comes in (journals, followed session files), and of the store file."""
+        from . import sessions
+
+        return (_marks(self.home / "journal"), sessions.standing() if self._follows else ()), _marks(self.home)
 
     def runs(self) -> RunsView:
         """All runs of the store, newest first; on an empty store also what lies around."""
         from ..tracer.store import Filter
 
         with self._open() as store:
+            said = self._in_step(store)
             runs = tuple(store.runs(Filter(limit=0)))
-            notices = tuple(store.notices)
+            notices = (*store.notices, *said)
         return RunsView(runs, notices, () if runs else found_sessions())
 
     def find(self, reference: str) -> str:
@@ -228,9 +232,10 @@ class StoreSource:
     def run(self, run: str) -> RunView:
         """A run and its turn list."""
         with self._open() as store:
+            said = self._in_step(store)
             found = store.run(run)
             rows = tuple(row_of(turn) for turn in store.turns(run))
-            return RunView(found, rows, tuple(store.events(run)), tuple(store.notices))
+            return RunView(found, rows, tuple(store.events(run)), (*store.notices, *said))
 
     def turn(self, run: str, number: int) -> TurnView:
         """One turn with the request that the model saw."""
@@ -250,6 +255,20 @@ class StoreSource:
         with self._open(drain=False) as store:
             wire = store.wire(run, number)
         return WireView(run, number, wire.request_text, wire.response_text, tuple(wire.chunks))
+
+    @property
+    def _follows(self) -> bool:
+        """True for the store into which remembered folders go."""
+        return self._opener is None and self.home == paths.home()
+
+    def _in_step(self, store: Any) -> list[str]:
+        """Takes in what session files gained; what there is to say of it."""
+        from . import sessions
+
+        said: list[str] = []
+        if self._follows and sessions.remembered():
+            sessions.in_step(store, said.append)
+        return [text for text in said if not text.startswith("importing")]
 
     def _open(self, *, drain: bool = True) -> AbstractContextManager[Any]:
         if self._opener is not None:

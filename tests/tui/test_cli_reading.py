@@ -254,3 +254,19 @@ def test_bare_in_a_pipe_prints_runs_and_how_to_get_more() -> None:
     ran = looptape()
     assert ran.out == looptape("runs").out
     assert "looptape --help" in ran.err
+
+
+def test_a_run_whose_begin_nobody_knows_stands_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path))
+    begins = ("run_start", "turn_start", "call_start")
+    later = small_tape.START + 86400 * small_tape.SECOND
+    with open_store(tmp_path) as store:
+        store.ingest(small_tape.records(OLD))
+        cassette = small_tape.records(NEW, name="cassette", start=later)
+        store.ingest([{k: v for k, v in r.items() if k != "at" or r["kind"] not in begins} for r in cassette])
+        assert store.run(NEW).started_at is None
+    _, first, second, _ = looptape("runs").out.splitlines()
+    assert re.split(r"\s{2,}", first)[1:4] == ["cassette", NEW[:8], "2025-11-30"]
+    assert OLD[:8] in second
+    only = looptape("runs", "--since", "2025-11-30").out
+    assert (NEW[:8] in only, OLD[:8] in only) == (True, False)

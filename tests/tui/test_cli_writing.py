@@ -15,6 +15,7 @@ import pytest
 
 import codex_rollout
 import small_tape
+from claude_session import SessionLines
 from commandline import looptape
 from looptape.tracer import paths, tape
 from looptape.tracer.store import open_store
@@ -181,6 +182,27 @@ def test_large_changes_wait_for_sync_and_are_said(tmp_path: Path, monkeypatch: p
     assert "1 session file has changed: looptape sync brings it in" in ran.err
     assert len(looptape("sync", "--json").json["files"]) == 1
     assert looptape("runs", "--json").json["total"] == 2
+
+
+def test_a_running_session_is_followed_however_long_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    projects = tmp_path / "people" / ".claude" / "projects" / "-work"
+    path = session(projects, "1")
+    looptape("import", "--claude-code")
+    monkeypatch.setattr("looptape.tui.sessions.QUICK_BYTES", path.stat().st_size)  # the file is longer from now on
+    lines = SessionLines(path.stem)
+    lines._second = 100
+    lines.user("and on")
+    lines.answer("m9", "done", stop="end_turn")
+    with path.open("a") as file:
+        file.write(lines.text())
+    ran = looptape("runs", "--json")
+    assert ([r["turns"] for r in ran.json["runs"]], "sync" in ran.err) == ([2], False)
+    with path.open("a") as file:
+        lines.lines.clear()
+        lines.user("thanks")
+        file.write(lines.text())
+    (file_report,) = looptape("sync", "--json").json["files"]
+    assert file_report["counts"]["lines"] == 1
 
 
 def test_session_files_wait_while_the_store_is_held_and_come_in_later(tmp_path: Path, home: Path) -> None:

@@ -38,6 +38,15 @@ def _tape(one: Found) -> Iterator[str]:
         yield line(record).decode("ascii")
 
 
+def _ci_tape(one: Found) -> Iterator[str]:
+    from ...tracer.ci_tape import settled
+    from ...tracer.store.export import records_of
+    from ...tracer.tape import line
+
+    for record in settled(records_of(one.store, one.run.id), one.run.name or one.run.title or "run"):
+        yield line(record).decode("ascii")
+
+
 def _markdown(one: Found) -> Iterator[str]:
     from ...replay.export_markdown import markdown
 
@@ -74,6 +83,7 @@ def _atif(one: Found) -> Iterator[str]:
 
 FORMS = {
     "tape": Form(".tape.jsonl", _tape, whole=True, family=True),
+    "ci-tape": Form(".tape.jsonl", _ci_tape, whole=True, family=True),
     "markdown": Form(".md", _markdown),
     "html": Form(".html", _html),
     "messages": Form(".json", _messages),

@@ -17,12 +17,14 @@ from .options import json_option
 
 if TYPE_CHECKING:
     from ...tracer.importers import FileReport
+    from ...tracer.importers.context import Source
     from ...tracer.store import Store
 
 
 BAD_SHOWN = 5
 TOLD_SINGLY = 5
 TOOLS_SHOWN = 5
+SKIPS_SHOWN = 10
 
 
 @click.command("import")
@@ -48,7 +50,7 @@ def command(
     codes = [report.FINE]
     with open_store() as store:
         reports = []
-        for path in paths:
+        for path in _together(paths, form):
             some, code = _import(store, path, form, strict)
             reports += some
             codes.append(code)
@@ -66,11 +68,17 @@ def command(
     return max(codes)
 
 
-def _import(store: Store, path: str, form: str | None, strict: bool) -> tuple[list[FileReport], int]:
+def _together(paths: tuple[str, ...], form: str | None) -> list[str | Path | Source]:
+    from ...tracer.importers import named_together
+
+    return named_together([path if path == "-" else Path(path).expanduser() for path in paths], form)
+
+
+def _import(store: Store, place: str | Path | Source, form: str | None, strict: bool) -> tuple[list[FileReport], int]:
     """The reports of one argument and its exit code; a bad one is a report too, so that the others still come in."""
     from ...tracer.importers import FileReport, import_path
 
-    place = path if path == "-" else Path(path).expanduser()
+    path = str(getattr(place, "label", place))
     report.progress(f"importing {path}")
     try:
         found = list(import_path(store, place, format=form, strict=strict))
@@ -128,14 +136,14 @@ def _print_file(one: FileReport) -> None:
     calls = one.tool_calls + one.counts.get("sub_agent_calls", 0)
     figures = f"{fmt.counted(len(one.runs), 'run')}, {fmt.counted(turns, 'turn')}, {fmt.counted(calls, 'call')}"
     report.out(one.path, report.Styled(f"  {one.format}  ", "dim"), figures)
-    for skip in list(one.skipped)[:3]:
+    for skip in list(one.skipped)[:SKIPS_SHOWN]:
         report.note(f"  line {skip.get('line')}: {skip.get('reason')}")
-    if len(one.skipped) > 3:
-        report.note(f"  … {len(one.skipped) - 3:,} more lines skipped: --json names them")
+    if len(one.skipped) > SKIPS_SHOWN:
+        report.note(f"  … {len(one.skipped) - SKIPS_SHOWN:,} more lines skipped: --json names them")
     if one.unknown:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in list(one.unknown.items())[:5])
         more = f", … {len(one.unknown) - 5} more: --json" if len(one.unknown) > 5 else ""
-        report.note(f"  unknown kinds, kept out: {kinds}{more}")
+        report.note(f"  kinds that looptape does not know: {kinds}{more}")
     for warning in one.warnings:
         report.note(f"  ⚠ {warning}")
 
