@@ -17,8 +17,9 @@ from .tracer.version import __version__
 
 if TYPE_CHECKING:
     from .replay.frames import df, snapshot
+    from .replay.guard import Guard, limits_from_history
     from .replay.replaying import replaying
-    from .tracer.errors import LooptapeError, LooptapeStop
+    from .tracer.errors import LoopStopped, LooptapeError, LooptapeStop
     from .tracer.loop import configure, run
     from .tracer.model import Limits
     from .tracer.span_processor import SpanProcessor
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from .tracer.wrap import instrument, wrap
 
 _HOMES = {
+    "Guard": "replay.guard",
+    "LoopStopped": "tracer.errors",
     "LooptapeError": "tracer.errors",
     "LooptapeStop": "tracer.errors",
     "Limits": "tracer.model",
@@ -33,6 +36,7 @@ _HOMES = {
     "configure": "tracer.loop",
     "df": "replay.frames",
     "instrument": "tracer.wrap",
+    "limits_from_history": "replay.guard",
     "replaying": "replay.replaying",
     "run": "tracer.loop",
     "snapshot": "replay.frames",
@@ -42,7 +46,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "Guard",
     "Limits",
+    "LoopStopped",
     "LooptapeError",
     "LooptapeStop",
     "SpanProcessor",
@@ -50,6 +56,7 @@ __all__ = [
     "configure",
     "df",
     "instrument",
+    "limits_from_history",
     "replaying",
     "run",
     "snapshot",

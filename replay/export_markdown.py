@@ -89,6 +89,7 @@ def _call(call: ToolCall, clean: Clean) -> Iterator[str]:
 
 
 def fenced(title: str, text: str, clean: Clean) -> Iterator[str]:
+    """A text under its title, fenced by more backticks than it holds."""
     text = clean(text).rstrip("\n")
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)

@@ -1,21 +1,24 @@
-"""The filter language: `model:claude* error:yes tag.customer:4711 since:7d text:"a b"` as a Filter of the store."""
+"""The filter language: `model:claude* error:yes turns:>20 tag.customer:4711 since:7d text:"a b"` as a Filter of the store."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..tracer.errors import UsageError
 
 if TYPE_CHECKING:
-    from ..tracer.store import Filter
+    from ..tracer.store import Filter, Store
 
 _PAIR = re.compile(r'(tag\.[^\s:"]+|[A-Za-z_][\w.-]*):(?:"((?:[^"\\]|\\.)*)"|(\S*))(?=\s|$)')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)')
+_BOUND = re.compile(r"(>=|<=|>|<|=)?\$?(\d+(?:\.\d+)?)")
+_RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\.\.\$?(\d+(?:\.\d+)?)")
+_SPACED = re.compile(r"(?s)(tag\.[^\s:\"]+|[A-Za-z_][\w.-]*):(.*\s.*)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _EARLIEST = -(2**62)
@@ -44,9 +47,13 @@ def parse(text: str, now: int | None = None) -> Filter:
     now = time.time_ns() // 1000 if now is None else now
     given: dict[str, Any] = {}
     tags: list[tuple[str, str]] = []
+    numbers: list[tuple[str, str, float]] = []
     for key, value in _pairs(text):
         if key.startswith("tag."):
             tags.append((key.removeprefix("tag."), _words(value, now)))
+            continue
+        if key in NUMBERS:
+            numbers += _bounds(key, value)
             continue
         known = KEYS.get(key)
         if known is None:
@@ -56,7 +63,24 @@ def parse(text: str, now: int | None = None) -> Filter:
         if not value:
             raise UsageError("bad-filter", f"{key}: has no value", f'Write {key}:VALUE, or {key}:"A VALUE"')
         given[known.field] = known.read(value, now)
-    return Filter(**given, tags=tuple(tags), limit=0)
+    return Filter(**given, tags=tuple(tags), numbers=tuple(numbers), limit=0)
+
+
+def written(words: Sequence[str]) -> str:
+    """The words of a command line as one filter text: quotes that the shell took away are put back."""
+    return " ".join(_quoted(word) for word in words)
+
+
+def ready(store: Store, given: Filter, tell: Callable[[str], None] | None = None) -> None:
+    """Finds out what a filter asks for and the store has not looked at yet: which of its runs go round in circles.
+
+    Args:
+        tell: Is told the progress.
+    """
+    if given.cycle is not None or given.sort == "wasted":
+        from .analytics.wasted import keep_cycles
+
+        keep_cycles(store, replace(given, cycle=None, sort="time", limit=0), tell=tell)
 
 
 def moment(text: str | None, now: int) -> int | None:
@@ -83,10 +107,33 @@ def _words(value: str, _: int) -> str:
 
 def _yes_or_no(value: str, _: int) -> bool:
     if value.lower() not in _YES:
-        raise UsageError("bad-filter", f"{value!r} is neither yes nor no", "Write error:yes or error:no")
+        raise UsageError("bad-filter", f"{value!r} is neither yes nor no", "Write yes or no, as in error:yes")
     return _YES[value.lower()]
 
 
+def _bounds(key: str, value: str) -> list[tuple[str, str, float]]:
+    """``>20``, ``<=1.5``, ``7`` or ``5..10`` as bounds."""
+    found = _RANGE.fullmatch(value)
+    if found:
+        return [(key, ">=", float(found[1])), (key, "<=", float(found[2]))]
+    found = _BOUND.fullmatch(value)
+    if not found:
+        raise UsageError(
+            "bad-filter", f"{key}:{value} is no number", f"Write {key}:>20, {key}:<=5, {key}:7 or {key}:5..10"
+        )
+    return [(key, found[1] or "=", float(found[2]))]
+
+
+def _quoted(word: str) -> str:
+    pair = _SPACED.fullmatch(word)
+    if pair is None or pair[2].startswith('"'):
+        return word
+    escaped = pair[2].replace("\\", "\\\\").replace('"', '\\"')
+    return f'{pair[1]}:"{escaped}"'
+
+
+NUMBERS = ("turns", "calls", "errors", "cost", "tokens", "seconds")
+"""Keys whose value is a number with a bound."""
 KEYS = {
     "project": Key("project", _words),
     "model": Key("model", _words),
@@ -99,6 +146,9 @@ KEYS = {
     "outcome": Key("outcome", _words),
     "name": Key("name", _words),
     "session": Key("session", _words),
+    "agent": Key("agent", _words),
+    "source": Key("source", _words),
+    "cycle": Key("cycle", _yes_or_no),
 }
 
 
@@ -136,12 +186,12 @@ def _plain(quoted: str) -> str:
 
 
 def _unknown(key: str, value: str) -> UsageError:
-    near = difflib.get_close_matches(key.lower(), [*KEYS, "tag."], 1, 0.5)
+    near = difflib.get_close_matches(key.lower(), [*KEYS, *NUMBERS, "tag."], 1, 0.5)
     if key == "tag" or near == ["tag."]:
         return UsageError("bad-filter", f"the filter has no key {key!r}", f"Name the tag: tag.NAME:{value or 'VALUE'}")
     meant = f"Did you mean {near[0]}:{value}? " if near else ""
     return UsageError(
         "bad-filter",
         f"the filter has no key {key!r}",
-        f'{meant}The keys are {", ".join(KEYS)} and tag.NAME; words to look for: text:"..."',
+        f'{meant}The keys are {", ".join((*KEYS, *NUMBERS))} and tag.NAME; words to look for: text:"..."',
     )

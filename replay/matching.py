@@ -6,10 +6,11 @@ from .player.differences import (
     Difference,
     in_message,
     in_part,
+    json_path,
     likeness,
     part_path,
     shown,
     shown_both,
 )
 
-__all__ = ["DIALOGUE", "NOTHING", "Difference", "in_message", "in_part", "likeness", "part_path", "shown", "shown_both"]
+__all__ = ["DIALOGUE", "NOTHING", "Difference", "in_message", "in_part", "json_path", "likeness", "part_path", "shown", "shown_both"]

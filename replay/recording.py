@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..tracer.model import Event, Run, ToolCall, Turn
+from ..tracer.observers import STATE
 from .message_parts import MessagePart, parts, role
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ class Recording:
                 yield turn, call
 
     def events_at(self, number: int) -> tuple[Event, ...]:
-        """The events of that turn."""
-        return tuple(e for e in self.events if e.turn == number)
+        """The events of that turn that tell a reader something: what a guard saves for later is none."""
+        return tuple(e for e in self.events if e.turn == number and e.kind != STATE)
 
 
 def load(store: Store, run: Run, first: int | None = None, last: int | None = None) -> Recording:
@@ -66,6 +67,44 @@ def load(store: Store, run: Run, first: int | None = None, last: int | None = No
     for number, place, message in _new_messages(store, run.id, turns):
         incoming.setdefault(number, []).extend(_incoming(place, message, known, first=number == 1))
     return Recording(run, turns, events, {number: tuple(found) for number, found in incoming.items() if found})
+
+
+def load_many(store: Store, runs: Sequence[Run]) -> Iterator[Recording]:
+    """Whole runs in this order, many at a time: a store has no index, so each question costs the same for one as for all."""
+    for some in _portions(runs):
+        ids = [run.id for run in some]
+        turns, events = store.turns_of(ids), store.events_of(ids)
+        known = {i: {call.id for turn in turns[i] for call in turn.tool_calls} for i in ids}
+        incoming: dict[str, dict[int, list[Incoming]]] = {i: {} for i in ids}
+        for row in store.rows(_MESSAGES, [ids]):
+            with suppress(ValueError, TypeError, RecursionError):  # content not kept, or no JSON
+                run, number = row["run"], row["first_turn"]
+                parts_of = _incoming(row["position"], json.loads(row["text"]), known[run], first=number == 1)
+                incoming[run].setdefault(number, []).extend(parts_of)
+        for run in some:
+            came = {number: tuple(found) for number, found in incoming[run.id].items() if found}
+            yield Recording(run, tuple(turns[run.id]), tuple(events[run.id]), came)
+
+
+_PORTION = 1_000  # turns in memory at once; a longer run is alone
+_MESSAGES = (
+    "select s.run, s.first_turn, s.position, b.text from base.spans as s join base.blobs as b on b.id = s.blob "
+    "where s.run in (select unnest(?::varchar[])) and (b.role is distinct from 'assistant' or s.first_turn = 1) "
+    "order by s.run, s.first_turn, s.position"
+)
+
+
+def _portions(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    some: list[Run] = []
+    turns = 0
+    for run in runs:
+        if some and turns + run.turns > _PORTION:
+            yield some
+            some, turns = [], 0
+        some.append(run)
+        turns += run.turns
+    if some:
+        yield some
 
 
 def _new_messages(store: Store, run: str, turns: Sequence[Turn]) -> Iterator[tuple[int, int, Any]]:

@@ -183,7 +183,7 @@ def _notes(
     events: Sequence[Mapping[str, Any]], misses: Sequence[Mapping[str, Any]], *, no_calls: bool, inside: int
 ) -> list[str]:
     notes = [str(e.get("text")) for e in of_kind(events, "note")]
-    if no_calls:
+    if no_calls and not misses and not of_kind(events, "unwrapped", "stopped"):
         notes.insert(
             0,
             "no model call was answered: the program made none, or none that looptape sees (another interpreter, a client of its own)",

@@ -20,6 +20,7 @@ from testdata import REPOSITORY
 
 FOLDERS = ("tracer", "replay", "tui", "sample_traces")
 SHIPPED = {".py", ".tcss", ".sql", ".jsonl"}
+PAGES = "docs/rules"  # what `looptape lint --explain` prints
 NOT_SHIPPED = {".md"}  # a folder may explain itself to a reader of the tree
 
 
@@ -39,7 +40,8 @@ def tree() -> set[str]:
     files = [file for folder in FOLDERS for file in (REPOSITORY / folder).rglob("*") if file.is_file()]
     kept = [file for file in files if "__pycache__" not in file.parts and file.suffix not in NOT_SHIPPED]
     inside = {f"looptape/{file.relative_to(REPOSITORY).as_posix()}" for file in kept}
-    return inside | {"looptape/__init__.py", "looptape/py.typed"}
+    pages = {f"looptape/{PAGES}/{file.name}" for file in (REPOSITORY / PAGES).glob("*.md")}
+    return inside | pages | {"looptape/__init__.py", "looptape/py.typed"}
 
 
 def test_the_wheel_holds_what_the_tree_holds_and_nothing_else(wheel: Path) -> None:
@@ -52,13 +54,13 @@ def test_every_folder_of_python_files_is_listed_as_a_package() -> None:
     listed = set(built_wheel.project()["tool"]["setuptools"]["packages"])
     folders = {file.parent for top in FOLDERS for file in (REPOSITORY / top).rglob("*.py")}
     meant = {".".join(["looptape", *folder.relative_to(REPOSITORY).parts]) for folder in folders}
-    assert listed == meant | {"looptape"}
+    assert listed == meant | {"looptape", "looptape.docs.rules"}
     assert {str(folder) for folder in folders if not (folder / "__init__.py").exists()} == set()
 
 
 def test_every_file_in_a_package_is_of_a_kind_that_ships() -> None:
     """A new kind of data file must be named in package-data (and here), or the installed program lacks it."""
-    kinds = {Path(name).suffix for name in tree()} - {""}
+    kinds = {Path(name).suffix for name in tree() if PAGES not in name} - {""}
     assert kinds - {".typed"} <= SHIPPED
 
 

@@ -9,13 +9,14 @@ from contextvars import Token
 from types import TracebackType
 from typing import Any
 
-from . import records, spans, tape
+from . import observers, records, spans, tape
 from .canonical import digest
 from .clock import now
 from .live import PendingCall, Where, leave, where
 from .quiet import quietly, words
 from .recorder import Recorder
 from .redaction import redact
+from .shapes import shape
 
 STOPPED = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
@@ -30,6 +31,13 @@ class RunningCall:
         self.inside = Where(call.run, call)
         self.gave: str | None = None
         """What a plain function gave back, where its result came later: see `outlasting.conclude`."""
+        self.declared: tuple[str | None, str | None] = (None, None)
+        """Side effect and loop key, as the tool's author says."""
+        self.refused = False
+        """A guard did not let it run: its result is the refusal."""
+        self.shows = False
+        """What the program gets can still be added to: it has not seen any of it."""
+        self.addition: observers.Addition | None = None
 
 
 class Inside:
@@ -71,7 +79,9 @@ def start_call(
     if arguments_raw is not None and active.content:
         record["arguments_raw"] = redact(arguments_raw)
     active.journal.write([record])
-    return RunningCall(active, call, span)
+    running = RunningCall(active, call, span)
+    running.declared = (side_effect, key)
+    return running
 
 
 def end_call(
@@ -87,7 +97,7 @@ def end_call(
     if running.call.run.pid != os.getpid():
         return  # a forked child comes back from its parent's tool as well
     at = now()
-    failed = error is not None if is_error is None else is_error
+    failed = running.refused or (error is not None if is_error is None else is_error)
     value, raw = _result(result) if error is None else (said := f"{type(error).__name__}: {words(error)}", said)
     text = redact(raw)
     record: tape.Record = {
@@ -97,7 +107,7 @@ def end_call(
         "call": running.call.id,
         "at": at,
         "is_error": failed,
-        "error_class": failure_class or (error_class(error) if error is not None else None),
+        "error_class": "denied" if running.refused else failure_class or (error_class(error) if error else None),
         "error_type": f"{type(error).__module__}.{type(error).__qualname__}" if error is not None else None,
         "state": state or ("cancelled" if isinstance(error, STOPPED) else "done"),
         "digest": digest(text),
@@ -107,7 +117,17 @@ def end_call(
         record["gave"] = running.gave
     if running.active.content:
         record["result"] = text if isinstance(value, str) else json.loads(text)
+    made = _shape(result) if error is None else _made_of(error)
+    if made is not None and running.active.content:
+        record["shape"] = made
     running.active.journal.write([record])
+    if running.call.run.observers:
+        given = None if error is not None else result
+        running.addition = observers.tool_ended(
+            observers.Ended(
+                running.call, given, text, failed, running.declared, running.refused, running.shows, running.gave
+            )
+        )
     running.span.end(type(error).__name__ if error is not None else None, text[:500] if failed else None)
 
 
@@ -116,6 +136,11 @@ def end(running: RunningCall | None, result: Any, error: BaseException | None, *
     """`end_call` of a call that may not be recorded; nothing of it reaches the agent."""
     if running is not None:
         end_call(running, result, error, state=state)
+
+
+def shown(running: RunningCall | None, result: Any) -> Any:
+    """The result of a call that has ended, as the program gets it: with what a guard has to say."""
+    return result if running is None else observers.added(result, running.addition)
 
 
 def error_class(error: BaseException) -> str | None:
@@ -129,6 +154,25 @@ def error_class(error: BaseException) -> str | None:
     if isinstance(error, (ValueError, TypeError, LookupError, AttributeError, FileNotFoundError, NotImplementedError)):
         return "permanent"
     return None
+
+
+def _shape(value: Any) -> Any:
+    """The shape of a result that is no text; an object that will not be looked at has none."""
+    try:
+        return shape(value)
+    except Exception:
+        return None
+
+
+def _made_of(error: BaseException) -> dict[str, Any] | None:
+    """What an exception was made with, where that is more than its words and JSON can hold it."""
+    try:
+        given = list(error.args)
+    except Exception:  # a foreign object
+        return None
+    if given == [words(error)] or not all(isinstance(a, (str, int, float, type(None))) for a in given):
+        return None
+    return {"args": json.loads(redact(json.dumps(tape.plain(given), ensure_ascii=False)))}
 
 
 def _result(value: Any) -> tuple[Any, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from .errors import LooptapeStop
+from .errors import LoopStopped, LooptapeStop
 from .live import OpenRun, OpenTurn
 from .quiet import words
 
@@ -14,6 +14,8 @@ Ending = tuple[str, str | None]
 
 def of_block(run: OpenRun, error: BaseException | None) -> Ending:
     """The end of a `run()` block that was left with this exception, or without one."""
+    if isinstance(error, LoopStopped):
+        return error.status, words(error)
     if isinstance(error, (LooptapeStop, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)):
         return "halted", _said(error)
     if error is not None and not (isinstance(error, SystemExit) and not error.code):
@@ -45,7 +47,9 @@ def of_turn(turn: OpenTurn) -> Ending | None:
 
 
 def _after(run: OpenRun, turn: OpenTurn | None) -> Ending:
-    """The loop stopped by itself after this turn."""
+    """The loop stopped by itself after this turn, or caught what a guard stopped it with."""
+    if run.stopped is not None:
+        return run.stopped
     if turn is None:
         return "completed", "no turns"
     ended = of_turn(turn)

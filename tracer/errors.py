@@ -37,3 +37,27 @@ class LooptapeStop(BaseException):
     A ``BaseException``, because SDKs turn an ``Exception`` from a transport into a connection
     error after their retries, while a ``BaseException`` reaches the loop as it is.
     """
+
+
+class LoopStopped(LooptapeStop):
+    """A guard has stopped the loop, before its next model call went out.
+
+    Attributes:
+        reason: ``turns``, ``seconds``, ``tokens``, ``cost`` (the run ends with status ``limit``), ``consecutive-errors``,
+            ``same-error``, ``cycle`` or ``goal`` (status ``halted``).
+        detail: One sentence.
+        run: The id of the run.
+        finding: Of a cycle: the finding as JSON; None otherwise.
+    """
+
+    def __init__(self, reason: str, detail: str, *, run: str | None = None, finding: object = None) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+        self.run = run
+        self.finding = finding
+
+    @property
+    def status(self) -> str:
+        """The status with which the run ends."""
+        return "limit" if self.reason in ("turns", "seconds", "tokens", "cost") else "halted"

@@ -144,6 +144,10 @@ class OpenRun:
     span: RunSpan | None = None
     generation: int = -1
     pid: int = field(default_factory=os.getpid)
+    observers: tuple[Any, ...] = ()
+    """`observers.Observer`s: who watches it, its own first, then those of the runs around it."""
+    stopped: tuple[str, str] | None = None
+    """Status and reason that one of them stopped it with."""
 
     @property
     def in_flight(self) -> bool:
@@ -157,7 +161,7 @@ class OpenRun:
 
     def descend(self, above: OpenRun, call: PendingCall | None) -> None:
         """Was started inside another run, by a call's tool where it is known."""
-        self.name, self.session = call.name if call else above.name, above.session
+        self.name, self.session, self.observers = call.name if call else above.name, above.session, above.observers
         turn = call.turn if call else above.turns or None
         self.parent = {"run": above.id, "turn": turn, "call": call.id if call else None, "kind": "sub-agent"}
         above.children.setdefault(call.id if call else "", []).append(self)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from . import endings, given, redaction, spans, tape
-from .calls import STOPPED, Inside, RunningCall, end_call, start_call
+from . import endings, given, observers, quiet, redaction, spans
 from .clock import new_id
-from .live import OpenRun, OpenTurn, PendingCall, Where, call_key, leave, where
+from .errors import LooptapeError, UsageError
+from .hand_turns import Turn
+from .live import OpenRun, Where, leave, where
 from .model import Limits
 from .process import here, quietly, recorder
-from .providers import Answer, manual
-from .providers.answer import call_of
-from .quiet import words
 from .recorder import Recorder
+
+_RUN_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def run(
@@ -31,6 +31,8 @@ def run(
     agent: str | None = None,
     tags: Mapping[str, str] | None = None,
     limits: Limits | Mapping[str, float] | None = None,
+    guard: observers.Watcher | None = None,
+    resume: str | None = None,
 ) -> Run:
     """One run of a loop, as a context manager: everything recorded inside belongs to it.
 
@@ -45,10 +47,16 @@ def run(
         tags: Short texts by name.
         limits: The caps the loop enforces itself, as `Limits` or by its names; recorded, so that a run that
             ends at one says so.
+        guard: A `looptape.Guard` that watches the run as it goes; its limits are recorded with the others.
+        resume: The run that this one goes on from: its id; with a guard also its name or ``last``. What the guard
+            knew of it comes back.
 
     With recording off the block runs all the same.
+
+    Raises:
+        UsageError: ``bad-guard``: what was given is no guard.
     """
-    return Run(name, session=session, task=task, agent=agent, tags=tags, limits=limits)
+    return Run(name, session=session, task=task, agent=agent, tags=tags, limits=limits, guard=guard, resume=resume)
 
 
 def configure(*, redact: Sequence[redaction.Redact] = ()) -> None:
@@ -64,12 +72,27 @@ def configure(*, redact: Sequence[redaction.Redact] = ()) -> None:
 class Run:
     """A run that is being recorded. Use `run()` to make one."""
 
-    def __init__(self, name: Any, *, session: Any, task: Any, agent: Any, tags: Any, limits: Any) -> None:
+    def __init__(
+        self,
+        name: Any,
+        *,
+        session: Any,
+        task: Any,
+        agent: Any,
+        tags: Any,
+        limits: Any,
+        guard: Any = None,
+        resume: Any = None,
+    ) -> None:
         name = given.text(name)
         self._given: dict[str, Any] = {"task": given.text(task) or name, "tags": given.tags(tags)}
         self._open = OpenRun(id=new_id(), explicit=True, session=given.text(session), agent=given.text(agent))
         self._open.name = name or self._open.name
-        self._open.limits = given.limits(limits)
+        if guard is not None and not hasattr(guard, "watch"):
+            raise UsageError("bad-guard", f"guard={guard!r} is no guard", "Give looptape.Guard(...)")
+        self._guard: observers.Watcher | None = guard
+        self._resume = given.text(resume)
+        self._open.limits = {**given.limits(limits), **(given.limits(guard.given()) if guard is not None else {})}
         self._unused = [self._open]
         self._active: Recorder | None = None
         self._blocks: list[_Block] = []
@@ -92,8 +115,10 @@ class Run:
     def _enter(self) -> None:
         active = recorder()
         if active is None:
+            self._watch_unrecorded()
             return
         opened, above = self._fresh(), here()
+        earlier = self._earlier(opened)
         if opened.parent is None and above is not None:
             opened.parent = {
                 "run": above.run.id,
@@ -102,13 +127,45 @@ class Run:
                 "kind": "sub-agent",
             }
             opened.session = opened.session or above.run.session
+        if above is not None:
+            opened.observers = above.run.observers
         opened.above = above
         self._open, self._active = opened, active
         active.open_run(opened, **self._given)
+        if self._guard is not None:
+            observers.watch(self._guard, opened, active, earlier)
         block = _Block(opened, where.set(Where(opened)))
         self._blocks.append(block)
         if opened.span is not None:
             block.span = spans.enter(opened.span.span)
+
+    def _watch_unrecorded(self) -> None:
+        """A guard sees the loop through the recorder: without it only its goal check is left, which is said."""
+        if self._guard is not None and not self._open.observers:
+            observers.watch(self._guard, self._open, None)
+            quiet.say(
+                "recording is off, so the guard cannot watch: no limits, no notices; only its goal check is asked"
+            )
+
+    def _earlier(self, opened: OpenRun) -> Any:
+        """What the guard knew of the run that this one goes on from, which becomes its parent."""
+        reference = opened.parent["run"] if opened.parent is not None else self._resume
+        if reference is None:
+            return None
+        known = quietly(self._guard.earlier)(reference) if self._guard is not None else None
+        if opened.parent is None:
+            if known is None and not _RUN_ID.fullmatch(reference):
+                quiet.say(f"no run {reference!r} was found to resume; this one begins anew")
+                return None
+            told = known or {}
+            opened.parent = {
+                "run": told.get("run", reference),
+                "turn": told.get("turns"),
+                "call": None,
+                "kind": "resume",
+            }
+            opened.session = opened.session or told.get("session")
+        return known
 
     def _fresh(self) -> OpenRun:
         """The run to open: the one that was made; once that has been entered, another that resumes it."""
@@ -168,6 +225,48 @@ class Run:
             }
             self._active.update_run(self._mine(self._active), outcome={k: v for k, v in told.items() if v is not None})
 
+    def done(self, text: str = "") -> str | None:
+        """Asks the guard's goal check, when the model says that it is done. The verdict is the run's outcome.
+
+        Args:
+            text: The model's last words.
+
+        Returns:
+            None when it is done (or nobody checks); else what to tell the model, as the next user message.
+
+        Raises:
+            LoopStopped: The goal is not reached and the guard's author wants the run to end there.
+            UsageError: ``async-goal``: the check is a coroutine function.
+        """
+        observer = self._observer()
+        if observer is None:
+            return None
+        try:
+            return observer.done(text)
+        except LooptapeError:
+            raise
+        except Exception as error:  # the guard's own trouble; the check's is a verdict
+            quiet.trouble("Run.done", error)
+            return None
+
+    async def done_async(self, text: str = "") -> str | None:
+        """`done` for a goal check that is a coroutine function."""
+        observer = self._observer()
+        if observer is None:
+            return None
+        try:
+            return await observer.done_async(text)
+        except Exception as error:  # the guard's own trouble; the check's is a verdict
+            quiet.trouble("Run.done_async", error)
+            return None
+
+    def _observer(self) -> observers.Observer | None:
+        """The observer of the run's own guard."""
+        if self._guard is None:
+            return None
+        opened = self._mine(self._active) if self._active is not None else self._open
+        return opened.observers[0] if opened.observers else None
+
     @quietly
     def tag(self, **tags: str) -> None:
         """Adds tags to the run."""
@@ -190,194 +289,3 @@ class _Block:
     run: OpenRun
     token: Token[Where | None]
     span: tuple[object, Any] | None = None
-
-
-class Turn:
-    """A turn recorded by hand. Use `run.turn()` to make one."""
-
-    def __init__(self, active: Recorder | None, opened: OpenRun, agent: str | None) -> None:
-        self._active = active
-        self._run = opened
-        self._agent = agent
-        self._turn: OpenTurn | None = None
-        self._answered = False
-        self._token: Token[Where | None] | None = None
-
-    def __enter__(self) -> Turn:
-        self._enter()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None and not self._answered:
-            self.failed(error)
-        token, self._token = self._token, None
-        if token is not None:
-            leave(token)
-
-    @quietly
-    def _enter(self) -> None:
-        """In a context that does not know of the run (a generator resumed in another) it is the run of this block."""
-        place = here() if self._active is not None else None
-        if self._active is not None and (place is None or place.run is not self._run):
-            self._token = where.set(Where(self._run))
-
-    @quietly
-    def request(
-        self,
-        messages: Sequence[Any] | str,
-        *,
-        model: str | None = None,
-        system: Any = None,
-        tools: Any = None,
-        **parameters: Any,
-    ) -> None:
-        """What goes to the model.
-
-        Args:
-            messages: The whole list as the model will see it (role and content, any provider's shape).
-            model: The model's id.
-            system: System text or blocks, if they are not in the list.
-            tools: Tool definitions.
-            **parameters: Everything else (temperature, max_tokens, ...).
-        """
-        if self._active is None:
-            return
-        listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else given.listed(messages)
-        body = {"model": model, "system": system, "tools": tools, **parameters}
-        body = {k: v for k, v in body.items() if v is not None} | {"messages": listed}
-        raw = json.dumps(tape.plain(body), ensure_ascii=False).encode("utf-8", "surrogatepass")
-        self._turn = self._active.request(manual, raw, place=Where(self._run), agent=given.text(self._agent))
-
-    @quietly
-    def response(
-        self,
-        content: Any = None,
-        *,
-        stop_reason: str | None = None,
-        model: str | None = None,
-        id: str | None = None,
-        usage: Mapping[str, Any] | None = None,
-        tool_calls: Sequence[Any] = (),
-    ) -> None:
-        """What the model answered.
-
-        Args:
-            content: The text, or a list of blocks (Anthropic's shape: text, thinking, tool_use).
-            stop_reason: The provider's word. With ``end_turn``, ``stop`` and the like the run is complete.
-            usage: Tokens in looptape's disjoint buckets (``input``, ``cache_read``, ``cache_write_5m``,
-                ``cache_write_1h``, ``output``, ``reasoning``) or in the provider's own words
-                (``input_tokens``, ``output_tokens``, ...).
-            tool_calls: Calls that are not blocks of the content: mappings with id, name, arguments.
-        """
-        if self._active is None or self._turn is None:
-            return
-        figures = tape.plain(dict(usage) if isinstance(usage, Mapping) else usage) or None
-        body = {"id": id, "model": model, "stop_reason": stop_reason, "usage": figures}
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else tape.plain(given.listed(content))
-        for index, call in enumerate(tool_calls, 1):
-            call_id, name, arguments = _call_parts(call, f"call_{self._turn.number}_{index}")
-            blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": tape.plain(arguments)})
-        body = {**{k: v for k, v in body.items() if v is not None}, "role": "assistant", "content": blocks}
-        self._answered = True
-        self._active.answered(self._turn, json.dumps(body, ensure_ascii=False), manual.answer(body))
-
-    @quietly
-    def failed(self, error: BaseException) -> None:
-        """The model call failed for good."""
-        if self._active is None or self._turn is None:
-            return
-        self._answered = True
-        cancelled = isinstance(error, STOPPED)
-        self._active.answered(
-            self._turn,
-            None,
-            Answer(),
-            status="cancelled" if cancelled else "error",
-            error=words(error) or type(error).__name__,
-            error_type=type(error).__name__,
-        )
-
-    def tool(self, call: Any, arguments: Any = None) -> ToolRun:
-        """A tool call of this turn, as a context manager: exact times, and ``t.result(...)``.
-
-        Args:
-            call: A mapping or object with id, name and arguments (or input); or just the tool's name.
-            arguments: The arguments when ``call`` is a name.
-        """
-        return ToolRun(self._active, self._run, self._turn, call, arguments)
-
-
-class ToolRun:
-    """A tool call recorded by hand. Use `turn.tool()` to make one."""
-
-    def __init__(
-        self, active: Recorder | None, opened: OpenRun, turn: OpenTurn | None, call: Any, arguments: Any
-    ) -> None:
-        self._active = active
-        self._run = opened
-        self._turn = turn
-        self._call = call
-        self._arguments = arguments
-        self._running: RunningCall | None = None
-        self._result: tuple[Any, bool | None] = (None, None)
-        self._inside: Inside | None = None
-
-    def __enter__(self) -> ToolRun:
-        self._start()
-        self._inside = Inside(self._running)
-        self._inside.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._inside is not None:
-            self._inside.__exit__(kind, error, trace)
-        self._end(error)
-
-    def result(self, value: Any, *, is_error: bool | None = None) -> None:
-        """What the tool gave back; ``is_error`` when the loop will tell the model that it failed."""
-        self._result = (value, is_error)
-
-    @quietly
-    def _start(self) -> None:
-        if self._active is None or self._turn is None:
-            return
-        number = self._turn.number
-        self._turn.invented += 1
-        call_id, name, arguments = _call_parts(self._call, f"call_{number}_{self._turn.invented}", self._arguments)
-        raw = arguments if isinstance(arguments, str) else json.dumps(tape.plain(arguments), ensure_ascii=False)
-        with self._active.lock:
-            call = self._run.pending.get(call_id)
-        if call is None:
-            key = call_key(name, call_of(call_id, name, raw).arguments_raw)
-            call = PendingCall(call_id, name, key, self._run, number, invented=True)
-        call.claimed = True
-        self._running = start_call(self._active, call, arguments_raw=raw if call.invented else None)
-
-    @quietly
-    def _end(self, error: BaseException | None) -> None:
-        if self._running is not None:
-            value, is_error = self._result
-            end_call(self._running, value, error, is_error=None if error is not None else bool(is_error))
-
-
-def _call_parts(call: Any, default_id: str, arguments: Any = None) -> tuple[str, str, Any]:
-    """Id, name and arguments of a call given as a name, a mapping, or an SDK's object (also OpenAI's function calls)."""
-    if isinstance(call, str):
-        return default_id, call, arguments if arguments is not None else {}
-
-    def get(holder: Any, *names: str) -> Any:
-        for name in names:
-            value = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
-            if value is not None:
-                return value
-        return None
-
-    function = get(call, "function") or call
-    found = get(function, "arguments", "input", "args")
-    if found is None:
-        found = arguments if arguments is not None else {}
-    return str(get(call, "id", "call_id", "tool_use_id") or default_id), str(get(function, "name") or "tool"), found

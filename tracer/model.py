@@ -132,6 +132,27 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnPrice:
+    """Where the cost of a turn comes from.
+
+    Attributes:
+        source: The price list and its version.
+        matched: Whose price it is in that list.
+        why: Why there is none.
+        assumed: What was taken for granted.
+        served: Speed, tier, region and the like, where they are not standard.
+        url: The address that was called: whose price it is.
+    """
+
+    source: str | None = None
+    matched: str | None = None
+    why: str | None = None
+    assumed: tuple[str, ...] = ()
+    served: Mapping[str, Any] = field(default_factory=dict)
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One GENERATE with everything that follows until the next one.
 
@@ -184,6 +205,7 @@ class Turn:
     attempts: tuple[Attempt, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     reported_cost_usd: float | None = None
+    price: TurnPrice = TurnPrice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +256,11 @@ class Run:
         outcome: What somebody said of it: ``{"verdict": "pass", "note": ..., "score": ...}``.
         limits: The configured caps by name (see ``Limits``).
         inclusive_usage, inclusive_cost_usd: The same with all descendants, each counted once.
+        unpriced_turns: Turns whose price is not known: then ``cost_usd`` is only a part.
+        assumed_turns: Turns for whose price something was taken for granted.
+        price_sources: The price lists behind ``cost_usd``, with their versions.
         reported_cost_usd: What the source of the recording says that it cost, to its last digit.
+        cost_difference_usd: Our figure less the reported one, over all turns that have both.
     """
 
     id: str
@@ -267,3 +293,7 @@ class Run:
     git_commit: str | None = None
     list_price: bool = False
     reported_cost_usd: float | None = None
+    cost_difference_usd: float | None = None
+    assumed_turns: int = 0
+    price_sources: tuple[str, ...] = ()
+    inclusive_unpriced_turns: int = 0

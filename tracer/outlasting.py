@@ -11,7 +11,7 @@ from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
 from . import tape
-from .calls import Inside, RunningCall, end
+from .calls import Inside, RunningCall, end, shown
 from .quiet import quietly
 
 MAX_KEPT = 16 << 20
@@ -37,8 +37,9 @@ def conclude(running: RunningCall | None, result: Any) -> Any:
     if gave is not None:
         _watch(running, result)
     else:
+        running.shows = True
         end(running, result, None)
-    return result
+    return shown(running, result)
 
 
 def _gave(kind: type, result: Any) -> str | None:

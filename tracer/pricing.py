@@ -1,23 +1,17 @@
 """Usage and model to money, by date, with the source and the matched model named. Unknown is None, never 0.
 
-Prices come with the genai-prices package (no network). Its matching by prefix is too loose for us: a new model
-would be priced as its older neighbour. So a match counts only when the package lists our id exactly, or our id
-without its date or ``-latest``.
+A person's own price file comes first (`prices.own`), then the list of genai-prices (`prices.listed`). A price counts
+only for the exact id, the id with a date or the id with ``-latest`` (`prices.names`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any
 
-from .model import Usage
-
-_SUFFIX = re.compile(r"(?:-(?:20\d{6}|20\d\d-\d\d-\d\d|latest))$")
+from .model import Turn, Usage
+from .prices import Served, Sheet, Unpriced, listed, own, rates, served
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,148 +20,93 @@ class Price:
 
     Attributes:
         source: The price list and its version.
-        matched: Provider and model id in that list, ``anthropic/claude-opus-4-5``.
+        matched: Whose price it is in that list: ``anthropic/claude-opus-4-5``; of a price file the id alone.
+        how: What that id is to the model's: ``exact``, ``dated`` or ``latest``.
+        assumed: What had to be taken for granted: a lifetime of cache writes that nobody told, a provider.
     """
 
     usd: Decimal | None
     source: str | None = None
     matched: str | None = None
     why: str | None = None
+    how: str | None = None
+    assumed: tuple[str, ...] = ()
 
 
-def price(provider: str | None, model: str | None, usage: Usage, at_us: int | None) -> Price:
-    """The price of one model call at its time (microseconds since the epoch; None: today's price)."""
+def price(
+    provider: str | None,
+    model: str | None,
+    usage: Usage,
+    at_us: int | None,
+    *,
+    how_served: Served | None = None,
+    url: str | None = None,
+) -> Price:
+    """The price of one model call at its time.
+
+    Args:
+        at_us: Microseconds since the epoch; None: today's price.
+        how_served: Speed, tier, region (`prices.served`); None: what the raw usage tells.
+        url: The address that was called: whose price it is.
+
+    Raises:
+        UsageError: The price file of the settings cannot be used.
+    """
     if not model:
         return Price(None, why="no model named")
     if usage.input is None and usage.output is None:
         return Price(None, why="no usage")
-    found = _find(provider, model)
-    if found is None:
-        return Price(None, _source(), why=f"no price for {model}")
-    owner, info = found
-    at = None if at_us is None else datetime.fromtimestamp(at_us / 1_000_000, UTC)
+    if how_served is None:
+        how_served = served.served(served.facts(usage.raw))
     try:
-        total = _total(owner, info, usage, at)
-    except (ValueError, LookupError, ArithmeticError) as error:
-        return Price(None, _source(), f"{owner.id}/{info.id}", f"cannot be priced ({error})")
-    return Price(total, _source(), f"{owner.id}/{info.id}")
+        found = sheet(provider, model, at_us, how_served, url)
+    except Unpriced as reason:
+        return Price(None, sources(), why=str(reason))
+    try:
+        usd, notes = rates.cost(found, usage, how_served.searches)
+    except Unpriced as reason:
+        return Price(None, found.source, found.matched, str(reason), found.how)
+    assumed = (*found.assumed, *how_served.assumed, *notes)
+    return Price(usd, found.source, found.matched, None, found.how, assumed)
+
+
+def turn_price(turn: Turn, usage: Usage | None = None) -> Price:
+    """What a recorded turn costs by today's lists at its time, served as it was; with another usage, what that would.
+
+    Raises:
+        UsageError: As `price` does.
+    """
+    return price(
+        turn.provider,
+        turn.model or turn.request_model,
+        turn.usage if usage is None else usage,
+        turn.ended_at or turn.started_at,
+        how_served=served.served(turn.price.served) if turn.price.served else None,
+        url=turn.price.url,
+    )
+
+
+def sheet(provider: str | None, model: str, at_us: int | None, how_served: Served, url: str | None = None) -> Sheet:
+    """The rates that hold for a model at a time.
+
+    Raises:
+        Unpriced: There are none.
+        UsageError: The price file of the settings cannot be used.
+    """
+    at = int(time.time() * 1_000_000) if at_us is None else at_us
+    file = own.current()
+    mine = file.sheet(provider, model, at, how_served.when) if file is not None else None
+    return mine or listed.sheet(provider, model, url, at, how_served.when)
+
+
+def sources() -> str:
+    """The price lists in use, with their versions."""
+    file = own.current()
+    return listed.source() if file is None else f"{file.source}, {listed.source()}"
 
 
 def context_window(provider: str | None, model: str | None) -> int | None:
     """Tokens that a model can read at most, as the price list says; None when it does not."""
-    found = _find(provider, model) if model else None
-    size = getattr(found[1], "context_window", None) if found is not None else None
+    found = listed.find(provider, model) if model else None
+    size = getattr(found.info, "context_window", None) if found is not None else None
     return size if isinstance(size, int) and size > 0 else None
-
-
-def _total(owner: Any, info: Any, usage: Usage, at: datetime | None) -> Decimal:
-    """What a usage costs: by rates worked out once for each price, since the package takes 0.2 ms for every call."""
-    prices = info.get_prices(at or datetime.now(tz=UTC))
-    given = _counts(usage)
-    tier = max((s for s in _tiers(prices) if given["input_tokens"] > s), default=0)
-    key = (owner.id, info.id, id(prices), tier, tuple(given))
-    known = _rates.get(key)
-    if known is None or known[0] is not prices:
-        by_hand = _PackagePrice(owner, info, at, tuple(given))
-        known = _rates[key] = (prices, by_hand.rates(tier, usage))
-    rates = known[1]
-    if rates is None:
-        return _PackagePrice(owner, info, at).of(**given)
-    return sum((rate * (n or 0) / _MILLION for n, rate in zip(_buckets(usage), rates, strict=True)), Decimal(0))
-
-
-# Dollars per million tokens of each of `_buckets`, None where they do not add up: by provider, model, price (the object
-# is kept, so that its id stays its own), tier and which counts there are.
-_rates: dict[tuple[str, str, int, int, tuple[str, ...]], tuple[Any, tuple[Decimal, ...] | None]] = {}
-_MILLION = 1_000_000
-
-
-class _PackagePrice:
-    """What the package says that a model call costs at a time; ``names``: counts that are always given."""
-
-    def __init__(self, owner: Any, info: Any, at: datetime | None, names: tuple[str, ...] = ()) -> None:
-        self._owner, self._info, self._at, self._names = owner, info, at, names
-
-    def of(self, **counts: int) -> Decimal:
-        """Dollars. Raises ValueError or LookupError for a count that has no price."""
-        from genai_prices import Usage as Counts
-
-        given = Counts(**{**dict.fromkeys(self._names, 0), **counts})
-        return Decimal(self._info.calc_price(given, self._owner, genai_request_timestamp=self._at).total_price)
-
-    def rates(self, tier: int, usage: Usage) -> tuple[Decimal, ...] | None:
-        """Rates of the buckets for calls whose input is more than the tier's begin."""
-        some = tier + 1  # as much input as makes it this tier
-        inputs: list[dict[str, int]] = [
-            {},
-            {"cache_read_tokens": some},
-            {"cache_write_tokens": some},
-            {"cache_write_tokens": some, "cache_write_1h_tokens": some},
-        ]
-        found = [
-            self.of(input_tokens=some, **more) * _MILLION / some if more.keys() <= set(self._names) else Decimal(0)
-            for more in inputs
-        ]
-        found.append(self.of(input_tokens=some, output_tokens=_MILLION) - self.of(input_tokens=some))
-        told = sum((rate * (n or 0) / _MILLION for n, rate in zip(_buckets(usage), found, strict=True)), Decimal(0))
-        return tuple(r.normalize() for r in found) if not self.of() and told == self.of(**_counts(usage)) else None
-
-
-def _tiers(prices: Any) -> set[int]:
-    """Numbers of input tokens beyond which other prices hold."""
-    return {t.start for price in vars(prices).values() for t in getattr(price, "tiers", ())}
-
-
-def _buckets(usage: Usage) -> tuple[int | None, ...]:
-    return usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h, usage.output
-
-
-def _counts(usage: Usage) -> dict[str, int]:
-    """Our disjoint buckets as the package wants them: input includes what was read from and written to a cache."""
-    writes = (usage.cache_write_5m or 0) + (usage.cache_write_1h or 0)
-    given = {
-        "input_tokens": (usage.input or 0) + (usage.cache_read or 0) + writes,
-        "cache_read_tokens": usage.cache_read or 0,
-        "cache_write_tokens": writes,
-        "cache_write_1h_tokens": usage.cache_write_1h or 0,
-        "output_tokens": usage.output or 0,
-    }
-    # a count of zero asks for a price that not every model has
-    return {k: v for k, v in given.items() if v or k in ("input_tokens", "output_tokens")}
-
-
-@lru_cache(maxsize=1024)
-def _find(provider: str | None, model: str) -> tuple[Any, Any] | None:
-    from genai_prices import data_snapshot
-
-    snapshot = data_snapshot.get_snapshot()
-    for hint in dict.fromkeys((provider, None)):
-        try:
-            owner, info = snapshot.find_provider_model(model, None, hint, None)
-        except LookupError:
-            continue
-        names = {info.id, *_listed(info.match)}
-        if model.lower() in names or _stem(model.lower()) in {_stem(n) for n in names}:
-            return owner, info
-    return None
-
-
-def _listed(clause: Any) -> Iterator[str]:
-    """Ids that the price list names; patterns that only resemble an id are left out."""
-    for part in (*getattr(clause, "or_", ()), *getattr(clause, "and_", ())):
-        yield from _listed(part)
-    for name in ("equals", "starts_with"):
-        value = getattr(clause, name, None)
-        if isinstance(value, str):
-            yield value.lower()
-
-
-def _stem(model: str) -> str:
-    return _SUFFIX.sub("", model)
-
-
-@lru_cache(maxsize=1)
-def _source() -> str:
-    from importlib.metadata import version
-
-    return f"genai-prices {version('genai-prices')}"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Mapping
 from typing import Any
 
-from . import endings, records, spans, tape
+from . import endings, observers, records, spans, tape
 from .blobs import Blobs
 from .clock import new_id, now
 from .journal import Journal
@@ -55,6 +56,7 @@ class Recorder:
     def end_run(self, run: OpenRun, status: str, reason: str | None) -> None:
         """Writes the end of a run; the conversations of an explicit one are over."""
         self._end_turn(run)
+        observers.closing(run)
         if not self.content and status in ("failed", "halted"):
             reason = reason.partition(":")[0] if reason else None
         if self.journal.write([*self._loss(run), records.run_end(run, now(), status, reason)]):
@@ -68,6 +70,15 @@ class Recorder:
         """Writes more about a run: outcome, tags, warnings."""
         self.journal.write([{"kind": "run_update", "run": run.id, "at": now(), **more}])
 
+    def event(
+        self, run: OpenRun, kind: str, turn: int | None, detail: Mapping[str, Any], *, redacted: bool = False
+    ) -> None:
+        """Writes what is no turn; redacts it, unless the caller has."""
+        cleaned = detail if redacted else json.loads(redact(json.dumps(tape.plain(detail), ensure_ascii=False)))
+        self.journal.write(
+            [{"kind": "event", "run": run.id, "turn": turn, "at": now(), "event": kind, "detail": cleaned}]
+        )
+
     def adopt(self, run: OpenRun) -> OpenRun:
         """The run to use for a context that came through a fork: a child run in this process."""
         if run.pid == os.getpid():
@@ -77,6 +88,7 @@ class Recorder:
         child = OpenRun(id=new_id(), explicit=run.explicit, name=run.name, session=run.session, agent=run.agent)
         self._adopted[run.id] = child
         child.parent = {"run": run.id, "turn": run.turns or None, "call": None, "kind": "sub-agent"}
+        child.observers = run.observers
         self.open_run(child)
         return child
 
@@ -121,6 +133,7 @@ class Recorder:
         with self.lock:
             route = find(self._chains, place, provider, raw, retries)
             if route.retry and route.run is not None and route.run.last is not None:
+                observers.asking(route.run.observers, observers.NextCall(route.run, again=True))
                 return self._again(route.run, route.run.last, at)
             self._sync_generation()
             base = route.chain or (route.run.chain if route.run else None)
@@ -130,6 +143,7 @@ class Recorder:
                 incoming = take_apart(provider, raw, base, extended=route.extended and base is not None)
             except ValueError:
                 return None
+            _let_watch(route, provider, incoming)
             run = route.run or self._new_run(route, provider, incoming, at)
             return self._begin(run, route, provider, incoming, base, at, url, agent)
 
@@ -310,6 +324,7 @@ class Recorder:
                 written.append(records.run_end(run, at, *ending))
             if not self.journal.write(written):
                 self._lost.add((run.id, turn.number))
+            observers.answered(turn, answer)
 
     def _end_generate(self, turn: OpenTurn, answer: Answer) -> None:
         """Puts the answer on the turn's span; says so when the provider's limits cut something off."""
@@ -377,6 +392,23 @@ class Recorder:
         lost = len(self._lost)
         noun = "turn" if lost == 1 else "turns"
         return [{"kind": "run_update", "run": run.id, "at": now(), "warnings": [f"{lost} {noun} could not be stored"]}]
+
+
+def _let_watch(route: Route, provider: Provider, incoming: Incoming) -> None:
+    """Asks who watches the run whether this call may go out: a `LooptapeStop` of theirs goes to the program."""
+    watched = route.run or (route.parent[0] if route.parent is not None else None)
+    if watched is None or not watched.observers:
+        return
+    last = incoming.messages[-1] if incoming.messages else None
+    call = observers.NextCall(
+        route.run,
+        tuple(r for m in incoming.messages for r in provider.results(m)),
+        last if provider.is_prompt(last) else None,
+        incoming.parts.tools,
+        incoming.parts.model,
+        route.run is not None and "compaction" in _flags(route.run, route, incoming),
+    )
+    observers.asking(watched.observers, call)
 
 
 def _flags(run: OpenRun, route: Route, incoming: Incoming) -> list[str]:

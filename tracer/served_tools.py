@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import Future
 from typing import Any
 
-from .calls import RunningCall, end
+from .calls import RunningCall, end, shown
 from .outlasting import generating, generating_async
 from .substitute import ToolReply
 
@@ -56,13 +56,11 @@ def give(running: RunningCall | None, reply: ToolReply) -> Any:
     try:
         if reply.hold is not None:
             reply.hold.wait()
-        return _given(reply)
+        value = _given(reply)
     except BaseException as error:
-        end(running, None, error)
-        running = None
+        _raised(running, reply, error)
         raise
-    finally:
-        _ended(running, reply)
+    return _ended(running, reply, value)
 
 
 async def give_async(running: RunningCall | None, reply: ToolReply) -> Any:
@@ -70,13 +68,11 @@ async def give_async(running: RunningCall | None, reply: ToolReply) -> Any:
     try:
         if reply.hold is not None:
             await reply.hold.wait_async()
-        return _given(reply)
+        value = _given(reply)
     except BaseException as error:
-        end(running, None, error)
-        running = None
+        _raised(running, reply, error)
         raise
-    finally:
-        _ended(running, reply)
+    return _ended(running, reply, value)
 
 
 def give_items(reply: ToolReply) -> Generator[Any, Any, Any]:
@@ -117,9 +113,17 @@ def _items(value: Any) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def _ended(running: RunningCall | None, reply: ToolReply) -> None:
-    end(running, reply.value, None)
+def _raised(running: RunningCall | None, reply: ToolReply, error: BaseException) -> None:
+    end(running, None, error)
     _let_go(reply)
+
+
+def _ended(running: RunningCall | None, reply: ToolReply, value: Any) -> Any:
+    if running is not None:
+        running.shows = True
+    end(running, value, None)
+    _let_go(reply)
+    return shown(running, value)
 
 
 def _let_go(reply: ToolReply) -> None:

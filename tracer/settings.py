@@ -50,6 +50,7 @@ SETTINGS = (
     ),
     Setting("limit", "LOOPTAPE_LIMIT", "int", 50, "rows that lists show at most; 0 for all"),
     Setting("normalisers", "LOOPTAPE_NORMALISERS", "list", "", "your functions for matching requests: module:function"),
+    Setting("prices", "LOOPTAPE_PRICES", "path", None, "a file of your own prices, over the built-in list"),
     Setting("theme", "LOOPTAPE_THEME", "text", "dark", "theme of the screen: dark, light, or one of Textual's"),
 )
 TABLES = ("lint", "tools")
@@ -191,9 +192,10 @@ def _value(
         return Value(setting.name, _read(setting, env[setting.env], setting.env), "environment", setting.env)
     for source, file, table in tables:
         if setting.name in table:
-            return Value(
-                setting.name, _read(setting, table[setting.name], f"{file}: {setting.name}"), source, str(file)
-            )
+            given = table[setting.name]
+            if setting.kind == "path" and file is not None:  # beside its settings file, wherever the command runs
+                given = file.parent / Path(str(given).strip()).expanduser()
+            return Value(setting.name, _read(setting, given, f"{file}: {setting.name}"), source, str(file))
     default = setting.default
     if setting.name == "home":
         from .paths import home

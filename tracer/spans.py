@@ -137,6 +137,12 @@ class TurnSpan:
         return whole
 
     @quietly
+    def guarded(self, rung: str, about: Mapping[str, Any]) -> None:
+        """Notes what a guard did: numbers and words of our own, no content."""
+        told = {f"looptape.guard.{k}": v for k, v in about.items() if v is not None}
+        self.span.add_event("looptape.guard", {"looptape.guard.rung": rung, **told})
+
+    @quietly
     def end(self) -> None:
         """Ends the turn: the next one began, or its run is over."""
         self._end_chat()

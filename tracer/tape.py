@@ -21,7 +21,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import is_dataclass
+from datetime import date, time
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 from .canonical import digest
 
@@ -59,6 +65,8 @@ def header(**facts: Any) -> Record:
 def plain(value: Any, depth: int = 0, above: tuple[int, ...] = ()) -> Any:
     """A copy that JSON can hold: cycles, objects, NaN and non-string keys become short texts.
 
+    Dataclasses and pydantic models become their fields; dates, decimals, UUIDs and paths their usual text.
+
     ``depth`` and ``above`` (what it stands in) are its own.
     """
     if value is None or isinstance(value, (str, bool, int)):
@@ -74,11 +82,35 @@ def plain(value: Any, depth: int = 0, above: tuple[int, ...] = ()) -> Any:
         return {k if isinstance(k, str) else _name(k): plain(v, depth + 1, inside) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(v, depth + 1, inside) for v in value]
+    simple = _simple(value)
+    if simple is not value:
+        return plain(simple, depth + 1, inside)
     try:
         dumped = value.model_dump(mode="json", exclude_none=True)
     except Exception:  # a foreign object, most have no such method; its trouble must not become the loop's
         return _name(value)
     return plain(dumped, depth + 1, inside) if isinstance(dumped, (dict, list)) else _name(value)
+
+
+def _simple(value: Any) -> Any:
+    """What programs usually write for an object of the standard library or a dataclass; else the object itself."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, (Decimal, UUID, PurePath)):
+        return str(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+    return fields(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass's instance, those that it has."""
+    return {f: getattr(value, f) for f in value.__dataclass_fields__ if hasattr(value, f)}
 
 
 def read_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Record | str]]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from . import given, tape
+from . import given, observers, tape
 from .calls import Inside, RunningCall, end, start_call
 from .live import PendingCall, Where, call_key
 from .model import SideEffect
@@ -109,7 +109,7 @@ def _wrapped(
         standing_in = installed()
         if standing_in is not None:
             return _start_served(standing_in, bind, args, kwargs, side_effect, loop_key)
-        return _start(bind, args, kwargs, side_effect, loop_key), None
+        return _start(bind, args, kwargs, side_effect, loop_key) or (None, None)
 
     if inspect.iscoroutinefunction(target):
         kind = _coroutine_function(target, begin)
@@ -199,12 +199,21 @@ def _start(
     kwargs: dict[str, Any],
     side_effect: str | None,
     loop_key: Callable[..., str] | str | None,
-) -> RunningCall | None:
+) -> Begun:
+    """A call begins; where a guard refuses it, with what is given in the tool's place."""
     active = recorder()
     if active is None:
-        return None
+        return None, None
     call, arguments = _find(active, *bind(args, kwargs))
-    return None if call is None else _write(active, call, arguments, side_effect, loop_key)
+    if call is None:
+        return None, None
+    refused = observers.refusal(call)
+    origin = "live" if refused is None else "stub"
+    running = _write(active, call, arguments, side_effect, loop_key, origin)
+    if refused is None:
+        return running, None
+    running.refused = True
+    return running, ToolReply(refused.value, refused.error, origin, gave=refused.gave)
 
 
 def _start_served(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ..tracer.model import Run, Usage
+from ..tracer.model import Run, Turn, Usage
 
 MISSING = "-"
 
@@ -62,6 +62,75 @@ def money(usd: float | None, *, sign: bool = True) -> str:
     if usd and abs(usd) < 0.00005:
         return f"<{mark}0.0001"
     return f"{mark}{usd:.4f}" if usd and abs(usd) < 0.0095 else f"{mark}{usd:,.2f}"
+
+
+def run_money(run: Run) -> str:
+    """The cost of a run for a column without a sign: ``0.31``, ``0.31+`` where turns without a price are left out."""
+    if run.cost_usd is None:
+        return "unpriced" if run.unpriced_turns else MISSING
+    return money(run.cost_usd, sign=False) + ("+" if run.unpriced_turns else "")
+
+
+def run_cost(run: Run) -> str:
+    """The same in words: ``$0.31 (list price)``, ``$0.0075 (partial: 1 of 2 turns not priced)``."""
+    said = ["list price"] if run.list_price else []
+    if run.unpriced_turns and run.cost_usd is not None:
+        said.append(f"partial: {run.unpriced_turns:,} of {counted(run.turns, 'turn')} not priced")
+    return money(run.cost_usd) + (f" ({', '.join(said)})" if said else "")
+
+
+def cost_lines(run: Run) -> list[str]:
+    """What else there is to say of a run's cost: its sub-agents', what its source says, what was assumed, whose prices."""
+    lines = []
+    if run.inclusive_cost_usd is not None and run.inclusive_cost_usd != run.cost_usd:
+        partial = " (partial)" if run.inclusive_unpriced_turns else ""
+        lines.append(f"with inherited turns and sub-agents {money(run.inclusive_cost_usd)}{partial}")
+    if run.reported_cost_usd is not None:
+        lines.append(f"reported {money(run.reported_cost_usd)}{_difference(run.cost_difference_usd)}")
+    if run.price_sources:
+        assumed = (
+            f"; assumed for {counted(run.assumed_turns, 'turn')}, `show RUN:N` says what" if run.assumed_turns else ""
+        )
+        lines.append(f"prices of {', '.join(run.price_sources)}{assumed}")
+    return lines
+
+
+def price_lines(turn: Turn) -> list[str]:
+    """Where the cost of a turn comes from."""
+    price = turn.price
+    lines = []
+    if turn.cost_usd is None:
+        lines.append(f"not priced: {price.why or 'never worked out; `looptape sync --reprice` does it'}")
+    elif price.matched:
+        model = turn.model or turn.request_model or ""
+        other = "" if price.matched.lower().endswith(model.lower()) else f" (the model said {model})"
+        lines.append(f"priced {usd(turn.cost_usd)} as {price.matched}{other} by {price.source}")
+    served = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in price.served.items() if name in _SERVED)
+    if served:
+        lines.append(f"served with {served}")
+    lines += [f"assumed: {text}" for text in price.assumed]
+    if turn.reported_cost_usd is not None:
+        found = None if turn.cost_usd is None else turn.cost_usd - turn.reported_cost_usd
+        lines.append(f"reported {usd(turn.reported_cost_usd)}{_difference(found)}")
+    return lines
+
+
+_SERVED = ("service_tier", "speed", "region", "searches")
+_SAME = 0.0000005  # differences that come of adding floating numbers
+_TELLING = 0.005  # differences that a list shows
+
+
+def usd(amount: float) -> str:
+    """An amount to its last digit: ``$0.07483375``."""
+    return "$" + (f"{amount:.12f}".rstrip("0").rstrip(".") or "0")
+
+
+def _difference(found: float | None) -> str:
+    if found is None:
+        return ""
+    if abs(found) < _SAME:
+        return ", the same as ours"
+    return f", ours is {money(abs(found))} {'more' if found > 0 else 'less'}"
 
 
 def percent(part: int | None, whole: int | None) -> str:
@@ -166,6 +235,8 @@ def run_signs(run: Run) -> str:
         said.append(f"outcome {run.outcome['verdict']}")
     if run.unpriced_turns:
         said.append(f"{run.unpriced_turns:,} unpriced")
+    if run.cost_difference_usd is not None and abs(run.cost_difference_usd) >= _TELLING:
+        said.append(f"reported {money(run.reported_cost_usd)}")
     if run.warnings:
         said.append(f"⚠ {len(run.warnings)}")
     return " · ".join(said)

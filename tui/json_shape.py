@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from ..tracer.model import BUCKETS, Event, Request, Run, ToolCall, Turn, Usage
@@ -37,10 +39,18 @@ def run(value: Run) -> dict[str, Any]:
         "limits": dict(value.limits),
         "usage": usage(value.usage),
         "cost_usd": value.cost_usd,
+        "cost_partial": value.unpriced_turns > 0,
         "unpriced_turns": value.unpriced_turns,
+        "assumed_turns": value.assumed_turns,
+        "price_sources": list(value.price_sources),
         "reported_cost_usd": value.reported_cost_usd,
+        "cost_difference_usd": value.cost_difference_usd,
         "list_price": value.list_price,
-        "inclusive": {"usage": usage(value.inclusive_usage), "cost_usd": value.inclusive_cost_usd},
+        "inclusive": {
+            "usage": usage(value.inclusive_usage),
+            "cost_usd": value.inclusive_cost_usd,
+            "unpriced_turns": value.inclusive_unpriced_turns,
+        },
         "parent": None
         if parent is None
         else {"run": parent.run, "turn": parent.turn, "call": parent.call, "kind": parent.kind},
@@ -49,6 +59,13 @@ def run(value: Run) -> dict[str, Any]:
         "versions": dict(value.versions),
         "git_commit": value.git_commit,
     }
+
+
+def cost_sum(runs: Sequence[Run]) -> dict[str, Any]:
+    """What the listed runs cost together, each turn counted once; null when none of them has a price."""
+    costs = [Decimal(str(r.cost_usd)) for r in runs if r.cost_usd is not None]
+    unpriced = sum(r.unpriced_turns for r in runs)
+    return {"cost_usd": float(sum(costs)) if costs else None, "cost_partial": unpriced > 0, "unpriced_turns": unpriced}
 
 
 def turn(value: Turn) -> dict[str, Any]:
@@ -80,6 +97,13 @@ def turn(value: Turn) -> dict[str, Any]:
         "resume_ms": value.resume_ms,
         "usage": usage(value.usage),
         "cost_usd": value.cost_usd,
+        "price": {
+            "source": value.price.source,
+            "matched": value.price.matched,
+            "why": value.price.why,
+            "assumed": list(value.price.assumed),
+            "served": dict(value.price.served),
+        },
         "reported_cost_usd": value.reported_cost_usd,
         "text": value.text,
         "thinking": value.thinking,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..tracer.model import Run, add_usage
 from . import format as fmt
@@ -31,9 +32,10 @@ COLUMNS = (
 def show(runs: Sequence[Run], now: int, *, totals: bool = True) -> None:
     """Prints the table; ``now`` in µs. Children follow their parent, indented, where both are listed."""
     rows = [_row(run, depth, now) for run, depth in nested(runs)]
+    columns = [replace(c, title="list $") if c.title == "$" and all(r.list_price for r in runs) else c for c in COLUMNS]
     if totals and len(runs) > 1:
         rows.append(_totals(runs))
-    report.table(COLUMNS, rows)
+    report.table(columns, rows)
 
 
 def nested(runs: Sequence[Run]) -> list[tuple[Run, int]]:
@@ -77,7 +79,7 @@ def _row(run: Run, depth: int, now: int) -> list[Part]:
         fmt.thousands(run.usage.context),
         fmt.cache_share(run.usage),
         fmt.thousands(run.usage.output),
-        fmt.money(run.cost_usd, sign=False) if run.cost_usd is not None or run.unpriced_turns else fmt.MISSING,
+        fmt.run_money(run),
         fmt.duration(fmt.run_ms(run, now)),
         fmt.run_signs(run),
     ]
@@ -87,9 +89,10 @@ def _totals(runs: Sequence[Run]) -> list[Part]:
     usage = add_usage([r.usage for r in runs])
     costs = [r.cost_usd for r in runs if r.cost_usd is not None]
     unpriced = sum(r.unpriced_turns for r in runs)
-    said = [f"{unpriced:,} unpriced turns not in the sum"] if unpriced else []
-    if any(r.list_price for r in runs):
-        said.append("$ are list prices")
+    said = [f"partial: {fmt.counted(unpriced, 'turn')} not priced"] if unpriced else []
+    listed = sum(r.list_price for r in runs)
+    if listed:
+        said.append("list prices" if listed == len(runs) else f"list prices in {listed:,} of {len(runs):,} runs")
     cells = [
         "",
         fmt.counted(len(runs), "run"),
@@ -101,7 +104,7 @@ def _totals(runs: Sequence[Run]) -> list[Part]:
         fmt.thousands(usage.context),
         fmt.cache_share(usage),
         fmt.thousands(usage.output),
-        fmt.money(sum(costs), sign=False) if costs else fmt.MISSING,
+        fmt.money(sum(costs), sign=False) + ("+" if unpriced else "") if costs else fmt.MISSING,
         "",
         " · ".join(said),
     ]

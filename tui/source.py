@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from ..tracer import paths
 from ..tracer.errors import LooptapeError, UsageError
 from ..tracer.model import Event, Request, Run, Turn
+from ..tracer.observers import STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,7 @@ class StoreSource:
             said = self._in_step(store)
             found = store.run(run)
             rows = tuple(row_of(turn) for turn in store.turns(run))
-            return RunView(found, rows, tuple(store.events(run)), (*store.notices, *said))
+            return RunView(found, rows, tuple(e for e in store.events(run) if e.kind != STATE), (*store.notices, *said))
 
     def turn(self, run: str, number: int) -> TurnView:
         """One turn with the request that the model saw."""

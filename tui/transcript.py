@@ -9,6 +9,7 @@ from typing import Any
 from ..replay.message_parts import plain_text
 from ..replay.recording import Incoming, Recording
 from ..tracer.model import Event, Run, ToolCall, Turn
+from ..tracer.observers import STATE
 from . import format as fmt
 from . import report
 from .report import Part, Styled
@@ -25,7 +26,7 @@ def show_run(recording: Recording, *, whole: bool = False) -> None:
     """Prints the head of the run and every loaded turn; ``whole``: nothing is shortened."""
     show_head(recording.run)
     for event in recording.events:
-        if event.turn is None:
+        if event.turn is None and event.kind != STATE:
             _event(event)
     for turn in recording.turns:
         report.out()
@@ -48,14 +49,14 @@ def show_head(run: Run) -> None:
     ]
     report.out(Styled(" · ".join(f for f in facts if f and f != fmt.MISSING), "dim"))
     usage = run.usage
-    cost = fmt.money(run.cost_usd) if run.cost_usd is not None or run.turns else fmt.MISSING
+    cost = fmt.run_cost(run) if run.cost_usd is not None or run.turns else fmt.MISSING
     report.out(
         f"{fmt.counted(run.turns, 'turn')} · {fmt.counted(run.tool_calls, 'call')} · ",
         Styled(fmt.counted(run.errors, "error"), "bad") if run.errors else "no errors",
         f" · in {fmt.short_tokens(usage.context)} (cache {fmt.cache_share(usage)}) · out {fmt.short_tokens(usage.output)} · {cost}",
-        " (list price)" if run.list_price else "",
-        f" · {run.unpriced_turns:,} unpriced" if run.unpriced_turns and run.cost_usd is not None else "",
     )
+    for line in fmt.cost_lines(run):
+        report.out(Styled(line, "dim"))
     _more(run)
 
 
@@ -142,6 +143,9 @@ def _figures(turn: Turn) -> None:
     if said:
         lower = ", at least" if usage.partial else ""
         report.out("  ", Styled(f"tokens: {', '.join(said)} ({usage.origin}{lower})", "dim"))
+    if usage.origin != "missing":
+        for line in fmt.price_lines(turn):
+            report.out("  ", Styled(line, "dim"))
     phases = {
         "generate": turn.generate_ms,
         "parse": turn.parse_ms,

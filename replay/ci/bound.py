@@ -76,6 +76,11 @@ class Bound:
         self._started = self._over = False
 
     @property
+    def over(self) -> bool:
+        """It was closed."""
+        return self._over
+
+    @property
     def home(self) -> Path:
         """The passing store directory that the test records into."""
         return self._home
@@ -120,16 +125,16 @@ class Bound:
         if self._over or not self._started:
             return
         self._over = True
-        with self._open:
+        try:
             self.warnings = list(_left_open(self._records()))
-            if self.plan.doing == "replay" and self._replaying is not None:
-                self._replaying.__exit__(None, None, None)
-                self.verdict = self._replaying.verdict
-                recorded = self._replaying.recorded
-                file = self.plan.file
-                self.stale_transcript = not agrees(file, recorded, title_of(file))
-            elif self.plan.doing == "record" and not failed:
+            if self.plan.doing == "record" and not failed:
                 self._write()
+        finally:
+            self._open.close()
+        if self._replaying is not None:
+            self.verdict = self._replaying.verdict
+            file = self.plan.file
+            self.stale_transcript = not agrees(file, self._replaying.recorded, title_of(file))
 
     def problem(self, error: BaseException | None) -> str | None:
         """What is wrong with the replay, for a person; None when nothing is.
@@ -192,18 +197,16 @@ def recorded_in(home: Path) -> Iterator[tape.Record]:
     from ...tracer.store.export import records_of
 
     with open_store(home) as store:
-        runs = [r for r in store.runs(Filter(limit=0)) if r.parent is None or r.parent.kind != "sub-agent"]
-        if not runs:
+        every = store.runs(Filter(limit=0, include_empty=True))
+        runs = [r for r in every if r.parent is None or r.parent.kind != "sub-agent"]
+        if not any(r.turns for r in every):
             raise LooptapeError(
-                "nothing-recorded", "the test made no model call that looptape sees", "Does its client use httpx2 or httpx?"
+                "nothing-recorded",
+                "the test made no model call that looptape sees",
+                "Does its client use httpx2 or httpx?",
             )
         for run in sorted(runs, key=lambda r: (r.started_at or 0, r.id)):
             yield from records_of(store, run.id)
-
-
-def rewrite_transcript(file: Path) -> None:
-    """Makes the transcript beside a tape anew."""
-    beside(file).write_text(transcript(tape_runs.read(file), title_of(file)), "utf-8")
 
 
 def _decoded(lines: Sequence[bytes]) -> Iterator[tape.Record]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ...tracer.model import Turn
-from ...tracer.pricing import price
+from ...tracer.pricing import turn_price
 
 TOLERATED = ("turns", "tokens", "usd")
 """What has a budget."""
@@ -64,7 +64,7 @@ def figures(turns: Iterable[Turn], *, owned: bool = True) -> Figures:
             continue
         tokens += (usage.context or 0) + (usage.output or 0)
         unmetered += not metered
-        found = price(turn.provider, turn.model or turn.request_model, usage, turn.ended_at or turn.started_at)
+        found = turn_price(turn)
         if found.usd is None:
             unpriced.append(turn.model or turn.request_model or "no model named")
         else:

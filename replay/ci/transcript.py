@@ -12,6 +12,7 @@ from ...tracer.canonical import canonical
 from ...tracer.providers import by_api
 from ..export_markdown import fenced, word
 from ..message_parts import parts, plain_text, role
+from ..player import tape_runs
 from ..player.recorded import RecordedCall, RecordedRun, RecordedRuns, RecordedTurn
 
 LONGEST = 1200
@@ -39,6 +40,15 @@ def agrees(tape: Path, recorded: RecordedRuns, title: str) -> bool:
         return beside(tape).read_text("utf-8") == transcript(recorded, title)
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def renew(tape: Path) -> None:
+    """Writes the transcript beside a tape anew.
+
+    Raises:
+        LooptapeError: The tape cannot be replayed.
+    """
+    beside(tape).write_text(transcript(tape_runs.read(tape), title_of(tape)), "utf-8")
 
 
 def title_of(tape: Path) -> str:

@@ -94,6 +94,10 @@ class CycleDetector:
         but the openings that findings show."""
         return {"version": 1, "rounds": [dump(r) for r in self._kept]}
 
+    def latest(self) -> dict[str, Any] | None:
+        """The last round of `state`: what a turn has added to it."""
+        return dump(self._kept[-1]) if self._kept else None
+
     def resume(self, state: dict[str, Any]) -> None:
         """Takes up what `state` of an earlier process said; nothing is told of it again. Unreadable state is left."""
         try:

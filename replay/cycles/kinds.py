@@ -78,13 +78,35 @@ _SEPARATORS = re.compile(r"&&|\|\||[;|\n]")
 _WRITING = re.compile(r"(?<![0-9&<>])>>?(?!&)\s*(?!/dev/null)|\btee\b|\bsed\s+(?:-\w+\s+)*-\w*i|\bperl\s+-\w*i")
 _REVERT = re.compile(r"\bgit (?:checkout (?:-- )?[\w./-]*[./][\w./-]*|restore|reset --hard|stash)\b")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)")
+_BODY = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*)\n.*?(?:^\s*\2\s*$|\Z)", re.DOTALL | re.MULTILINE)
 _SLEEP = re.compile(r"(?:^|[;&|(\s])(?:sleep|timeout|wait)\s+\d|--watch\b|\bwatch\s")
 
 
 @functools.lru_cache(4096)
 def name_words(name: str) -> frozenset[str]:
     """The whole words of a tool's name: ``get_reservation_details`` has no ``tail`` in it."""
-    return frozenset(w.lower() for w in _WORDS.findall(name))
+    return frozenset(_in_order(name))
+
+
+def _in_order(name: str) -> tuple[str, ...]:
+    return tuple(w.lower() for w in _WORDS.findall(name))
+
+
+@functools.lru_cache(4096)
+def _verb(name: str) -> str:
+    """What the first word of a name that says something says: ``get_order`` gets, ``read_page`` reads."""
+    words = _in_order(name)
+    if words and words[-1] in ("details", "info"):
+        return "read"
+    if words and words[0] in CHANGING:
+        return "mutate"
+    if words and words[-1] in ("list", "search", "lookup", "status"):
+        return "read"
+    for word in words:
+        for verbs, effect in ((READING, "read"), (CHANGING, "mutate"), (ACTUATING, "actuate")):
+            if word in verbs:
+                return effect
+    return "unknown"
 
 
 def is_shell(name: str) -> bool:
@@ -119,15 +141,8 @@ def effect_of(name: str, arguments: Any) -> str:
         return _effect_of_command(command)
     if found & BOOKKEEPING:
         return "bookkeeping"
-    if found & POLLING and not found & CHANGING:
-        return "poll"
-    if found & ACTUATING and not found & SEARCHING:
-        return "actuate"
-    if found & READING and not found & (CHANGING - {"open"}):
-        return "read"
-    if found & CHANGING:
-        return "mutate"
-    return "unknown"
+    verb = _verb(name)
+    return "poll" if found & POLLING and verb != "mutate" else verb
 
 
 def is_search(name: str, arguments: Any) -> bool:
@@ -190,10 +205,11 @@ def _effect_of_command(command: str) -> str:
     return "read"
 
 
-def programs(command: str) -> set[str]:
-    """The programs that a command line starts, ``python -m`` modules included."""
+@functools.lru_cache(1024)
+def programs(command: str) -> frozenset[str]:
+    """The programs that a command line starts, ``python -m`` modules included; what it feeds them as text is left out."""
     found = set()
-    for part in _SEPARATORS.split(command):
+    for part in _SEPARATORS.split(_BODY.sub(r"\1\n", command)):
         words = _split(part)
         while words and ("=" in words[0] or words[0] in ("sudo", "time", "nohup", "env", "timeout", "command")):
             words = words[1:]
@@ -201,7 +217,7 @@ def programs(command: str) -> set[str]:
             found.add(words[0].rpartition("/")[2])
             if words[0].startswith("python") and "-m" in words[:3] and len(words) > 2:
                 found.add(words[words.index("-m") + 1] if words.index("-m") + 1 < len(words) else "")
-    return found
+    return frozenset(found)
 
 
 def _split(text: str) -> list[str]:

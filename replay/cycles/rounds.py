@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ...tracer.canonical import canonical
@@ -146,11 +146,9 @@ def reduce(turn: TurnSeen, declared: Declared, chant: tuple[int, str] | None) ->
 
 def dump(round_: Round) -> dict[str, Any]:
     """A round as JSON."""
-    found = asdict(round_)
-    for move in found["moves"]:
-        move["words"] = sorted(move["words"])
-    found["text"] = sorted(found["text"])
-    return found
+    found = {name: getattr(round_, name) for name in Round.__slots__}  # `asdict` would copy every number
+    moves = [{**{n: getattr(m, n) for n in Move.__slots__}, "words": sorted(m.words)} for m in round_.moves]
+    return {**found, "moves": moves, "text": sorted(round_.text)}
 
 
 def load(saved: dict[str, Any]) -> Round:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...tracer.model import BUCKETS, ToolCall, Turn
+from ...tracer.observers import without
 from ..message_parts import plain_text
 from .declared import Declared
 from .detector import CycleDetector
@@ -39,7 +40,7 @@ def seen_of(turn: Turn, incoming: Sequence[Incoming] = (), *, agent: str | None 
         agent=turn.agent if turn.agent != agent else None,
         text=turn.text or "",
         calls=tuple(_call(c) for c in turn.tool_calls if c.origin != "provider"),
-        user=(_words(incoming) or "") if turn.user_turn else None,
+        user=_words(incoming) if turn.user_turn else None,
         compaction="compaction" in turn.flags,
         tokens=sum(tokens) if tokens else None,
         usage=tuple((b, v) for b in BUCKETS if (v := getattr(usage, b)) is not None),
@@ -66,9 +67,13 @@ def _call(call: ToolCall) -> CallSeen:
 
 def result_text(result: Any) -> str | None:
     """A result as text; None when there is none."""
-    return None if result is None else plain_text(result)
+    if result is None:
+        return None
+    text = plain_text(result)
+    return without(text) or (text and None)  # a guard's own words are nobody's result
 
 
-def _words(incoming: Iterable[Incoming]) -> str:
-    """A person's words."""
-    return "\n".join(i.part.text for i in incoming if i.role == "user" and i.part.kind == "text")
+def _words(incoming: Iterable[Incoming]) -> str | None:
+    """A person's words; None where they are a guard's."""
+    text = "\n".join(i.part.text for i in incoming if i.role == "user" and i.part.kind == "text")
+    return without(text) or (None if text else "")

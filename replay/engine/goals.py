@@ -27,9 +27,15 @@ class Judgement:
 def by_function(goal: Goal, text: str, run: str) -> Judgement:
     """What a function says; one that raises has not passed."""
     try:
-        said = goal(text, run)
+        return judged(goal(text, run))
     except Exception as error:  # the user's check may fail in its own way
-        return Judgement(False, clean(f"the check itself failed: {type(error).__name__}: {error}", MAX_NOTE))
+        return judged(error)
+
+
+def judged(said: object) -> Judgement:
+    """What a check's answer, or its exception, means."""
+    if isinstance(said, Exception):
+        return Judgement(False, clean(f"the check itself failed: {type(said).__name__}: {said}", MAX_NOTE))
     if isinstance(said, str):
         return Judgement(False, clean(said, MAX_NOTE))
     return Judgement(said is None or bool(said))

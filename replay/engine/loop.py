@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...tracer import paths
+from ...tracer import observers, paths
 from ...tracer.clock import new_id
-from ...tracer.errors import LooptapeStop, UsageError
+from ...tracer.errors import LoopStopped, LooptapeStop, UsageError
 from ...tracer.live import OpenRun, OpenTurn, where
+from ...tracer.prices import served
 from ...tracer.providers import Answer
 from ...tracer.recorder import Recorder
 from ..fork.start import OpenCall, Start
@@ -140,6 +141,9 @@ class _Loop:
         self.record.save({"start": origin, "model": model, "tools": tools, "policy": self.policy.as_json()})
         for note in self.offering.notes:
             self.record.event("note", None, text=note)
+        if self.hooks.guard is not None:
+            known = {"states": counted.get("guard") or ()}
+            observers.watch(self.hooks.guard, self.record.run, self.record.teller, known)
         self.spending.take_over(counted)
         self.executor.seen.update(self.start.asked)
 
@@ -152,6 +156,8 @@ class _Loop:
             ending = Ending("user", "halted", "interrupted by the user")
         except Interrupted as error:
             ending = cancelled(str(error), self.hooks, self.policy)
+        except LoopStopped as stop:
+            ending = Ending(stop.reason, stop.status, stop.detail)
         except LooptapeStop as stop:
             ending = Ending("cycle", "halted", str(stop))
         except BaseException as error:
@@ -242,14 +248,15 @@ class _Loop:
         if made:
             self.record.event("call_ids_made", turn.number, ids=made)
         told = self.record.answered(turn, body, self.asking.attempts, recorded=answer.recorded)
-        self._spend(told, turn.number, recorded=answer.recorded)
+        self._spend(told, answer.body, turn.number, recorded=answer.recorded)
         self.window.answered(self.conversation, told.usage.context)
         return turn, answer.body if not made else body, told, body
 
-    def _spend(self, told: Answer, number: int, *, recorded: bool = False) -> None:
+    def _spend(self, told: Answer, body: Any, number: int, *, recorded: bool = False) -> None:
         if not recorded:
             model = told.model or self.conversation.rest.get("model")
-            self.cost[number] = self.spending.add(told.usage, self.record.provider, model)
+            how = served.served(served.facts(told.usage.raw, body, self.conversation.rest))
+            self.cost[number] = self.spending.add(told.usage, self.record.provider, model, how)
 
     def _executed(
         self, done: Sequence[Done], response: Mapping[str, Any], number: int, told: Answer | None
@@ -258,6 +265,7 @@ class _Loop:
         failed = sum(d.result.is_error for d in done)
         self.spending.executed(failed, len(done))
         ending = self._observed(number, told, done)
+        self._note = self._note or observers.notice(self.record.run)
         miss = next((d.miss for d in done if d.miss is not None), None)
         if miss is not None and self.policy.on_tool_miss == "stop":
             return Ending("miss", "halted", miss)
@@ -310,7 +318,8 @@ class _Loop:
 
     def _judgement(self) -> Judgement | None:
         text, run = self.text or "", self.record.run.id
-        said = by_function(self.hooks.goal, text, run) if self.hooks.goal is not None else None
+        goal = self.hooks.goal or (self.hooks.guard.goal if self.hooks.guard is not None else None)
+        said = by_function(goal, text, run) if goal is not None else None
         if self.policy.goal is not None and (said is None or said.passed):
             left = self.waiter.left()
             timeout = self.policy.goal_timeout if left is None else max(0.1, min(self.policy.goal_timeout, left))
@@ -334,7 +343,7 @@ class _Loop:
             self.record.failed(turn, error, type(error).__name__, asking.attempts, cancelled=False)
             return None
         told = self.record.answered(turn, answer.body, asking.attempts, recorded=answer.recorded)
-        self._spend(told, turn.number, recorded=answer.recorded)
+        self._spend(told, answer.body, turn.number, recorded=answer.recorded)
         return told.text
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 REASONS = (
     "model", "turns", "seconds", "tokens", "cost", "errors", "goal", "cycle", "user", "context", "model-error",
-    "model-limit", "miss", "bad-answer",
+    "model-limit", "miss", "bad-answer", "consecutive-errors", "same-error",
 )  # fmt: skip
 """Why a run ended; ``model`` is the model's own stop, ``miss`` a request or call that a recording does not hold."""
 

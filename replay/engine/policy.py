@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ...tracer.errors import UsageError
 from ...tracer.model import Limits
+from ...tracer.observers import Watcher
 from .toolbox import Definition, ToolResult
 
 ContextPolicy = Literal["stop", "drop", "summarise", "offload"]
@@ -133,6 +134,7 @@ class Hooks:
         goal: Judges the last text, before the policy's command.
         observer: Sees every turn (a cycle guard); a `LooptapeStop` that it raises ends the run as well.
         subset: Chooses the tools of a turn.
+        guard: A `looptape.Guard`: its limits and its ladder hold, its goal is asked where there is no other.
         stop: Set it to end the run at the next possible moment.
         sleep, clock: Waiting and the time in seconds, for tests.
     """
@@ -140,6 +142,7 @@ class Hooks:
     goal: Goal | None = None
     observer: Observer | None = None
     subset: Subset | None = None
+    guard: Watcher | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     sleep: Callable[[float], None] | None = None
     clock: Callable[[], float] = time.monotonic

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...tracer import records, tape
+from ...tracer import observers, records, tape
 from ...tracer.calls import Inside, RunningCall, end_call, start_call
 from ...tracer.clock import now
 from ...tracer.errors import LooptapeError
@@ -50,6 +50,11 @@ class RunRecord:
     def turn(self) -> OpenTurn | None:
         """The turn that is open, or was last."""
         return self._turn
+
+    @property
+    def teller(self) -> observers.Teller:
+        """Where a guard records what it did."""
+        return self._active
 
     @property
     def provider(self) -> str:
@@ -116,10 +121,7 @@ class RunRecord:
 
     def started(self, call: Wanted, definition: Definition | None, origin: str) -> RunningCall:
         """A call begins."""
-        pending = self.run.pending.get(call.id)
-        if pending is None:
-            pending = self._pending(call, self.run.turns)
-            self.run.pending[call.id] = pending
+        pending = self._waiting(call)
         pending.claimed = True
         effect = definition.side_effect if definition is not None and definition.side_effect != "unknown" else None
         return start_call(self._active, pending, side_effect=effect, origin=origin)
@@ -130,6 +132,17 @@ class RunRecord:
             state = "cancelled" if result.error_class == "cancelled" else None
             content = result.content
             end_call(token, content, None, is_error=result.is_error, state=state, failure_class=result.error_class)
+
+    def refused(self, call: Wanted, definition: Definition | None) -> ToolResult | None:
+        """What is told in the place of a call that a guard does not let run; None when it may."""
+        found = observers.refusal(self._waiting(call), straight=True)
+        if found is None:
+            return None
+        result = ToolResult(found.text, True, "denied", "stub")
+        token = self.started(call, definition, "stub")
+        token.refused = True
+        self.ended(token, result)
+        return result
 
     def inside(self, token: object) -> Inside:
         """The tool's code runs in this block."""
@@ -165,6 +178,12 @@ class RunRecord:
         with self._active.lock:
             reason = ending.detail if ending.reason == "model" else f"{ending.reason}: {ending.detail}"
             self._active.end_run(self.run, ending.status, reason)
+
+    def _waiting(self, call: Wanted) -> PendingCall:
+        pending = self.run.pending.get(call.id)
+        if pending is None:
+            pending = self.run.pending[call.id] = self._pending(call, self.run.turns)
+        return pending
 
     def _pending(self, call: Wanted, turn: int) -> PendingCall:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...tracer import observers
 from ...tracer.errors import LooptapeError, UsageError
 from ...tracer.live import OpenRun
 from ...tracer.model import Run, Turn
@@ -86,7 +87,8 @@ def prepare(
     own = [t for t in turns if not t.inherited]
     answering = (model or _model(store, saved)).fresh(sum(t.status == "ok" for t in own))
     start = _start(store, run, turns, toolbox)
-    counted = {**_counted(own), "start": saved["start"]}
+    states = [e.detail for e in store.events(run_id) if e.kind == observers.STATE]
+    counted = {**_counted(own), "start": saved["start"], "guard": states}
     return Resumption(start, answering, toolbox, policy or from_json(saved["policy"]), run, counted, turns[-1].number)
 
 

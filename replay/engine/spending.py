@@ -9,6 +9,7 @@ from typing import Any
 
 from ...tracer.clock import now
 from ...tracer.model import Usage
+from ...tracer.prices import Served
 from ...tracer.pricing import price
 from .outcome import Ending
 from .policy import Policy
@@ -38,11 +39,11 @@ class Spending:
             else:
                 self.usd += Decimal(str(usd))
 
-    def add(self, usage: Usage, provider: str, model: str | None) -> float | None:
+    def add(self, usage: Usage, provider: str, model: str | None, how_served: Served | None = None) -> float | None:
         """A model call; gives its price in dollars, None when it has none."""
         self.tokens += (usage.context or 0) + (usage.output or 0)
         self.uncounted = self.uncounted or (usage.context is None and usage.output is None)
-        found = price(provider, model, usage, now())
+        found = price(provider, model, usage, now(), how_served=how_served)
         if found.usd is None:
             self.unpriced = self.unpriced or found.why or "no price"
             return None

@@ -1,4 +1,4 @@
-"""Paths of edits as they are printed, numbers from 1: ``messages[3].content[1].text``, ``turn[7].calls[1].result``."""
+"""Paths of edits, numbers from 1 as they are printed: ``messages[3].content[1].text``; with ``$.`` JSONPath, from 0."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ OPEN_ENDED = ("params", "tools")
 
 
 def parse(text: str) -> tuple[Step, ...]:
-    """A path taken apart: names as text, numbers from 1.
+    """A path taken apart: names as text, numbers from 1. One that begins with ``$.`` is JSONPath, as misses print it.
 
     Raises:
         UsageError: It is no path.
     """
-    head = _HEAD.match(text)
+    from_zero = text.startswith("$.")
+    begin = 2 if from_zero else 0
+    head = _HEAD.match(text, begin)
     steps: list[Step] = [head[0]] if head else []
     at = head.end() if head else 0
     while head and at < len(text):
         step = _STEP.match(text, at)
         if step is None:
             break
-        steps.append(int(step[1]) if step[1] else step[2])
+        steps.append(int(step[1]) + from_zero if step[1] else step[2])
         at = step.end()
     if not head or at != len(text) or any(s == 0 for s in steps if isinstance(s, int)):
         raise UsageError(
             "bad-path",
             f"{text!r} is no path",
-            "Paths look like messages[3].content, tools[2].description, turn[7].calls[1].result; numbers begin at 1",
+            "Paths look like messages[3].content, tools[2].description, turn[7].calls[1].result; numbers begin at 1 (with $. in front at 0, as a miss prints them)",
         )
     return tuple(steps)
 

@@ -43,6 +43,11 @@ class Difference:
     ids: tuple[tuple[str, str], ...] = ()
 
 
+def json_path(path: str) -> str:
+    """A difference's path as a person and the verdict's JSON get it: the ``$.`` says that it counts from 0."""
+    return f"$.{path}"
+
+
 def part_path(api: str, part: Part) -> str:
     """Where a part stands in the body: ``system``, ``instructions``, …; parameters stand at its top."""
     return dict(zip(normalise.PARTS, _PARTS.get(api, ("system", "tools", "")), strict=True))[part]
@@ -271,6 +276,12 @@ def _param(key: str, left: Any, right: Any, rules: Normaliser) -> Iterator[Diffe
             yield from _named(
                 name, left.get(name, NOTHING), right.get(name, NOTHING), f"metadata.{name}", rules, top=False
             )
+    elif key == normalise.CLIENT and isinstance(left, dict) and isinstance(right, dict):
+        for name in dict.fromkeys((*left, *right)):
+            one, other = left.get(name, NOTHING), right.get(name, NOTHING)
+            if one is NOTHING or other is NOTHING or canonical(one) != canonical(other):
+                told = NOTHING not in (one, other)
+                yield Difference(f"{key}.{name}", one, other, _ruled((normalise.IDS_BY_NAME,) if told else (), rules))
     elif key == "cache_control" and rules.match != "exact":
         if canonical(left) != canonical(right):
             yield Difference(key, left, right, _ruled((normalise.CACHE_CONTROL,), rules))

@@ -16,6 +16,7 @@ KINDS = (
     "served_model",  # run, turn, attempt, last, digest, by: a recorded answer was given
     "served_tool",   # run, turn, call, name, digest: a recorded result was given
     "live_model",    # turn, model: a request was sent for real
+    "live_cost",     # usd, model: what such a request has cost, where --max-cost is given
     "live_tool",     # name, turn, stub: a tool ran for real, or a stub stood in
     "bypassed",      # run, turn, call, name: a tool that is not wrapped ran by itself
     "network",       # address, blocked: a connection off this machine

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...tracer.canonical import canonical
 from ...tracer.substitute import Asked, ToolAsked
-from .differences import DIALOGUE, NOTHING, Difference, in_message, in_part, likeness, shown, shown_both
+from .differences import DIALOGUE, NOTHING, Difference, in_message, in_part, json_path, likeness, shown, shown_both
 from .ledger import Ledger, part_hashes
 from .normalise import PARTS, NotJson, decoded
 from .recorded import RecordedCall, RecordedTurn
@@ -140,18 +140,17 @@ class Explainer:
         first = real[0]
         recorded, got = shown_both(first.recorded, first.got)
         position = _number(first.path, asked.provider.LIST_KEY)
-        path = first.path
         nearest = f"turn {near.number} of run {near.run}" + (f", message {position} of its request" if position else "")
         return Miss(
             near.run,
             near.number,
-            path,
+            json_path(first.path),
             recorded,
             got,
             nearest,
             self._cure(compared),
             what,
-            tuple(dict.fromkeys(d.path for d in real)),
+            tuple(dict.fromkeys(json_path(d.path) for d in real)),
         ), compared
 
     def again(self, turn: RecordedTurn, asked: Asked) -> Miss:

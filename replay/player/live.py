@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from ...tracer.bodies import NotAList, advance
@@ -17,9 +18,16 @@ HARMLESS = frozenset({"read", "poll", "bookkeeping"})
 
 
 class Caps:
-    """Counts what is live against its caps."""
+    """Counts what is live against its caps, in this process and in the others of the same replay.
 
-    def __init__(self, settings: ReplaySettings) -> None:
+    Args:
+        tell: Takes what a live call has cost (US dollars, None: not known) and its model, for the other processes.
+    """
+
+    def __init__(
+        self, settings: ReplaySettings, tell: Callable[[float | None, str], None] = lambda usd, model: None
+    ) -> None:
+        self._tell = tell
         self._turns = settings.max_turns
         self._usd = settings.max_cost_usd
         self.turns = 0
@@ -33,7 +41,7 @@ class Caps:
         Raises:
             ReplayStopped: A cap is reached.
         """
-        self._settle()
+        self.settle()
         if self._turns is not None and self.turns >= self._turns:
             raise ReplayStopped(f"{self.turns} live turns were asked for with --max-turns, another was needed")
         if self._usd is not None and self._unpriced is not None:
@@ -44,7 +52,14 @@ class Caps:
         if self._usd is not None:
             self._open.append(turn)
 
-    def _settle(self) -> None:
+    def cost(self, usd: float | None, model: str) -> None:
+        """A live call of this process or another has cost so much."""
+        if usd is None:
+            self._unpriced = model
+        else:
+            self.usd += usd
+
+    def settle(self) -> None:
         """Counts what the live calls cost that have been answered by now."""
         done = [t for t in self._open if not t.in_flight]
         self._open = [t for t in self._open if t.in_flight]
@@ -52,10 +67,9 @@ class Caps:
             if turn.answer is None or turn.answer.usage.output is None:
                 continue
             cost = price(by_api(turn.api).NAME, turn.answer.model, turn.answer.usage, turn.started_at).usd
-            if cost is None:
-                self._unpriced = turn.answer.model or "the model"
-            else:
-                self.usd += float(cost)
+            told = None if cost is None else float(cost), turn.answer.model or "the model"
+            self.cost(*told)
+            self._tell(*told)
 
 
 def with_model(provider: Provider, raw: bytes, name: str) -> bytes:

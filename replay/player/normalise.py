@@ -24,6 +24,8 @@ _DATA = frozenset({"input", "arguments", "args", "input_schema", "parameters", "
 _CONTENT = ("content", "output")
 _TEXT = ("text", "input_text", "output_text")
 _ID_NAMES = frozenset({"user_id", "session_id", "conversation_id", "request_id", "trace_id", "run_id", "thread_id"})
+CLIENT = "client_metadata"
+"""What a program tells the provider of itself, its turn and its session (Codex); the model does not see it."""
 _ID_PARAMS = frozenset({"user", "safety_identifier", "prompt_cache_key"})
 SAMPLING = frozenset(
     {
@@ -80,9 +82,10 @@ class Normaliser:
         names: list[str] = []
         pairs: list[tuple[str, str]] = []
         for name, step in self._steps:
+            differ = recorded != got
             recorded, left = step(recorded, where)
             got, right = step(got, where)
-            if left != right:
+            if left != right or (differ and recorded == got):  # the same reminder, at another place
                 names.append(name)
                 if name == IDS_BY_NAME and len(left) == len(right):
                     pairs += [(a, b) for a, b in zip(left, right, strict=True) if a != b]
@@ -129,6 +132,8 @@ class Normaliser:
         return {k: "<id>" if is_id_name(k, v, top=True) else self._param(k, v) for k, v in kept.items()}
 
     def _param(self, name: str, value: Any) -> Any:
+        if name == CLIENT and isinstance(value, dict):
+            return dict.fromkeys(value, "<id>")
         if name == "metadata" and isinstance(value, dict):
             return {k: "<id>" if is_id_name(k, v) else self._walk(v, "data") for k, v in value.items()}
         return self._walk(value, "data")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from typing import Any
 
 from ...tracer.canonical import canonical, digest
 from ...tracer.live import OpenRun
 from ...tracer.providers import Provider
+from ...tracer.shapes import again
 from ...tracer.substitute import Asked, Reply, ToolAsked, ToolReply, registered
 from . import normalise, raising, serving
-from .differences import shown_both
+from .differences import json_path, shown_both
 from .events import Events
 from .explain import Compared, Explainer, is_drift
 from .ledger import Ledger, part_hashes
@@ -44,7 +46,9 @@ class Player:
         self._explainer = Explainer(self._ledger, "the recording")
         self._scope = Scope(recorded, settings, self._ledger)
         self._order = Order(recorded, lambda text: events.add("note", text=text))
-        self._caps = Caps(settings)
+        self._caps = Caps(settings, lambda usd, model: events.add("live_cost", usd=usd, model=model))
+        if settings.max_cost_usd is not None:
+            atexit.register(self._caps.settle)  # so that other processes know what the last call cost
         self._checked = False
         self._sound: set[str] = set()
         self._live_turns: set[tuple[str, int]] = set()
@@ -107,6 +111,7 @@ class Player:
         with self._lock:
             self._before_first()
             self._see_others()
+            self._caps.settle()
             how = self._scope.tool(asked)
             call = self._ledger.call(asked) if how == "recorded" else None
             if call is not None and not call.has_result:
@@ -157,10 +162,10 @@ class Player:
             if is_drift(difference):
                 recorded, got = shown_both(difference.recorded, difference.got)
                 self._events.add(
-                    "drift", run=turn.run, turn=turn.number, path=difference.path, recorded=recorded, got=got
+                    "drift", run=turn.run, turn=turn.number, path=json_path(difference.path), recorded=recorded, got=got
                 )
             else:
-                rules.setdefault(difference.path, []).extend(difference.rules)
+                rules.setdefault(json_path(difference.path), []).extend(difference.rules)
         for path, names in rules.items():
             self._events.add(
                 "normalised", run=turn.run, turn=turn.number, path=path, rule=", ".join(dict.fromkeys(names))
@@ -241,8 +246,17 @@ class Player:
         )
         hold = self._order.hold(tool_item(call))
         if call.error_type is not None:
-            return ToolReply(error=raising.exception(call.error_type, call.error or ""), hold=hold, gave=call.gave)
-        return ToolReply(value=call.value, hold=hold, gave=call.gave)
+            return ToolReply(
+                error=raising.exception(call.error_type, call.error or "", (call.shape or {}).get("args")),
+                hold=hold,
+                gave=call.gave,
+            )
+        value, lost = again(call.value, call.shape)
+        for kind in lost:
+            self._events.add(
+                "note", text=f"{call.name} gave a {kind}, which cannot be made here: its fields were given"
+            )
+        return ToolReply(value=value, hold=hold, gave=call.gave)
 
     def _missed_tool(self, asked: ToolAsked, miss: Miss) -> ToolReply | None:
         live = self._settings.on_miss == "live"
@@ -286,6 +300,10 @@ class Player:
     def _see_others(self) -> None:
         """What another process of this replay was given is not given again."""
         for event in self._events.of_others():
+            if event["event"] == "live_model":
+                self._caps.turns += 1
+            elif event["event"] == "live_cost":
+                self._caps.cost(event["usd"], event["model"])
             turn = self._recorded.turn(str(event.get("run")), event.get("turn") or 0)
             if turn is None:
                 continue
@@ -355,7 +373,7 @@ class Player:
                     decoded(text)
                 except NotJson as error:
                     place = part or f"{asked.provider.LIST_KEY}[{asked.hashes.index(key)}]"
-                    self._stop(f"the request of turn {asked.turn.number} holds {error} at {place}")
+                    self._stop(f"the request of turn {asked.turn.number} holds {error} at {json_path(place)}")
             self._sound.add(key)
 
     def _stop(self, reason: str) -> Any:

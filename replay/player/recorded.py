@@ -50,6 +50,7 @@ class RecordedCall:
         error: The words of that exception.
         measured: The tool was wrapped when it was recorded.
         gave: ``coroutine``, ``generator``, ...: what a plain function gave back in place of the result.
+        shape: What the result was in Python, see `tracer.shapes`; None for a text, or where it is not known.
     """
 
     run: str
@@ -68,6 +69,7 @@ class RecordedCall:
     started_at: int | None = None
     ended_at: int | None = None
     gave: str | None = None
+    shape: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ class Miss:
 
     Attributes:
         run, turn: The recorded turn it was compared with (the turn that would have been next).
-        path: JSON path in the request's body, as ``messages[0].content``; ``tools.NAME`` parts for a tool call.
+        path: JSONPath in the request's body, as ``$.messages[0].content``; ``NAME.ARGUMENT`` for a tool call.
         paths: Every differing path, ``path`` first.
         recorded, got: Both shortened; None where there is nothing.
         nearest: The recorded call that is most alike.

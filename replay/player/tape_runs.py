@@ -253,7 +253,7 @@ class _Reading:
             yield RecordedCall(
                 run, number, call, str(said.get("name") or start.get("name") or ""), _decoded(raw), has, value, is_error,
                 kind, words, ended.get("state"), start.get("side_effect"), bool(start) and start.get("at") is not None,
-                start.get("at"), ended.get("at"), ended.get("gave"),
+                start.get("at"), ended.get("at"), ended.get("gave"), ended.get("shape"),
             )  # fmt: skip
 
     def _returned(self, parts: Mapping[str, tape.Record]) -> tuple[bool, Any, bool, str | None, str | None]:

@@ -140,7 +140,7 @@ def _between(recorded: RecordedRuns, first: _Ran, second: _Ran, rules: normalise
             files = [c.rpartition(":")[0] for c in dict.fromkeys(first.callers.values())]
             shown = matching.shown_both(found.recorded, found.got)
             yield Unsteady(
-                *key[:1], key[2], found.path, matching.shown(before), *shown, found.rules, cause,
+                *key[:1], key[2], matching.json_path(found.path), matching.shown(before), *shown, found.rules, cause,
                 places(cause, files), caller,
             )  # fmt: skip
 
@@ -158,7 +158,7 @@ def _since(recorded: RecordedRuns, first: _Ran, rules: normalise.Normaliser) -> 
                 seen.add((key[0], found.path))
                 before, now = matching.shown_both(found.recorded, found.got)
                 caller = first.callers.get(one[key].key)
-                yield Unsteady(key[0], key[2], found.path, before, now, now, found.rules, None, (), caller)
+                yield Unsteady(key[0], key[2], matching.json_path(found.path), before, now, now, found.rules, None, (), caller)
 
 
 _Key = tuple[str, int, int]

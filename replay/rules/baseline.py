@@ -49,7 +49,9 @@ def write(report: Report, file: Path) -> int:
     try:
         file.write_text(text, "utf-8")
     except OSError as error:
-        raise LooptapeError("unwritable", f"cannot write {file}: {error.strerror}", "Name another place", exit_code=2) from None
+        raise LooptapeError(
+            "unwritable", f"cannot write {file}: {error.strerror}", "Name another place", exit_code=2
+        ) from None
     return len(findings)
 
 
@@ -59,10 +61,13 @@ def _read(file: Path) -> list[dict[str, Any]]:
     except FileNotFoundError:
         raise UsageError("no-baseline", f"there is no baseline {file}", "Make it with --write-baseline") from None
     except (OSError, ValueError) as error:
-        raise LooptapeError("bad-baseline", f"cannot read {file}: {error}", "Make it anew with --write-baseline") from None
+        raise LooptapeError(
+            "bad-baseline", f"cannot read {file}: {error}", "Make it anew with --write-baseline"
+        ) from None
     entries = data.get("findings") if isinstance(data, dict) and data.get("looptape_baseline") == VERSION else None
     fits = isinstance(entries, list) and all(
-        isinstance(e, dict) and isinstance(e.get("fingerprint"), str) and isinstance(e.get("count"), int) for e in entries
+        isinstance(e, dict) and isinstance(e.get("fingerprint"), str) and isinstance(e.get("count"), int)
+        for e in entries
     )
     if not fits or not isinstance(entries, list):
         raise LooptapeError("bad-baseline", f"{file} is no baseline of ours", "Make it anew with --write-baseline")

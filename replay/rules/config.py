@@ -1,9 +1,9 @@
 """What settings say of the linter: ``[tool.looptape.lint]`` and ``[tool.looptape.tools]``.
 
-    [tool.looptape.lint]
-    select = ["L01", "L05"]         # only these
-    ignore = ["L09"]                # not these
-    L03 = { window_share = 0.6 }    # a threshold of a rule
+[tool.looptape.lint]
+select = ["L01", "L05"]         # only these
+ignore = ["L09"]                # not these
+L03 = { window_share = 0.6 }    # a threshold of a rule
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def _ids(given: Any, known: Mapping[str, Any], place: str) -> tuple[str, ...]:
         given = [given]
     if not isinstance(given, list) or not all(isinstance(v, str) for v in given):
         raise UsageError("bad-setting", f"{place} is no list of rule ids", 'Write it as ["L01", "L05"]')
-    found = [part.strip().upper() if part.strip().upper() in known else part.strip() for v in given for part in v.split(",")]
+    found = [
+        part.strip().upper() if part.strip().upper() in known else part.strip() for v in given for part in v.split(",")
+    ]
     found = [part for part in found if part]
     for part in found:
         if not any(rule.startswith(part) for rule in known):

@@ -20,8 +20,8 @@ from .group import Group
 
 LIVE = frozenset({"sdk", "record", "proxy", "manual", "replay", "fork", "demo", "tape"})
 """Sources that saw the loop itself; the others are files that leave out what their format has no place for."""
-NOTICES = frozenset({"guard", "guard_notice", "guard_block", "notice", "goal_check"})
-"""Events that say that somebody spoke up in the loop."""
+SPEAKING = frozenset({"notice", "block", "stop"})
+"""Rungs of a guard's ladder on which the loop learns something; a note is only written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,9 @@ class RunFacts:
 
     @cached_property
     def notices(self) -> frozenset[int]:
-        """Turns at which something (a guard, a check) spoke up in the loop."""
-        found = {e.turn for e in self.events if e.kind in NOTICES and e.turn is not None}
+        """Turns at which something (a guard) told the model, blocked a call or stopped the loop."""
+        spoken = [e for e in self.events if e.kind == "guard" and e.detail.get("rung") in SPEAKING]
+        found = {e.turn for e in spoken if e.turn is not None}
         return frozenset(found | {t.number for t in self.turns if "injected" in t.flags})
 
     @property

@@ -111,9 +111,7 @@ def first_calls(store: Store, runs: Sequence[str]) -> dict[str, tuple[FirstCall,
         declared = row["side_effect"]
         effect = declared if declared not in (None, "unknown") else tool_kinds.effect_of(row["name"], arguments)
         said = row["arguments_raw"] if arguments is None else canonical(arguments)
-        found.setdefault(row["run"], []).append(
-            FirstCall(row["turn"], row["name"], f"{row['name']}\x1f{said}", effect)
-        )
+        found.setdefault(row["run"], []).append(FirstCall(row["turn"], row["name"], f"{row['name']}\x1f{said}", effect))
     return {run: tuple(calls) for run, calls in found.items()}
 
 

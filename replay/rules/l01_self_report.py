@@ -35,7 +35,6 @@ _ADMITS = re.compile(
     re.IGNORECASE,
 )
 _BAD = re.compile(r"\b[1-9]\d* (?:failed|failures?|errors?)\b|^(?:FAILED|FAIL|BUILD FAILED)\b", re.MULTILINE)
-_CHECKING = frozenset({"goal_check", "goal"})
 
 
 def check(facts: RunFacts) -> Iterator[Said]:
@@ -43,7 +42,7 @@ def check(facts: RunFacts) -> Iterator[Said]:
     at = facts.thresholds(ID, THRESHOLDS)
     if facts.ended_by != "model" or len(facts.turns) <= at["trivial_turns"]:
         return
-    checked = facts.run.outcome is not None or any(e.kind in _CHECKING for e in facts.events)
+    checked = facts.run.outcome is not None or any(e.kind == "goal" for e in facts.events)
     denied = None if checked else _denied(facts)
     limited = bool(facts.run.limits)
     if denied is not None:

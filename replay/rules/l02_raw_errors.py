@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ..cycles import masks
-from .failures import CANCELLED, DENIED
 from .facts import CallFacts, RunFacts
+from .failures import CANCELLED, DENIED
 from .rule import Finding, Said, Unknown, quote, span
 
 ID = "L02"
@@ -29,10 +29,12 @@ _CONTROL = re.compile(r"\x1b[\[\]()][0-9;?]*[A-Za-z]?|[\x00-\x08\x0e-\x1a]")
 _HTML = re.compile(r"<!doctype html|<html[\s>]|<body[\s>]", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]+", re.IGNORECASE)
 _HOLLOW = frozenset(
-    "a an the error errors occurred occured happened while during when running run executing execution calling call of to in with "
-    "tool tools function please try trying again later once more something went wrong failed failure fail internal unknown unexpected "
-    "exception request operation could not be completed was is it this that sorry oops bad invalid input output result none null "
-    "unable cannot can t didn did your and or command".split()
+    _WORD.findall(
+        "a an the error errors occurred happened while during when running run executing execution calling call of to in with "
+        "tool tools function please try trying again later once more something went wrong failed failure fail internal unknown "
+        "unexpected exception request operation could not be completed was is it this that sorry bad invalid input output "
+        "result none null unable cannot can t didn did your and or command"
+    )
 )
 """Words that say that something failed, and nothing about what."""
 
@@ -41,7 +43,9 @@ def check(facts: RunFacts) -> Iterator[Said]:
     """One finding per tool and kind of rawness. Output of command lines is data, no error message of a tool."""
     at = facts.thresholds(ID, THRESHOLDS)
     failed = [
-        c for c in facts.calls if c.failed and c.command is None and not c.check and c.failure not in (CANCELLED, DENIED)
+        c
+        for c in facts.calls
+        if c.failed and c.command is None and not c.check and c.failure not in (CANCELLED, DENIED)
     ]
     if any(c.text is None for c in failed):
         yield Unknown(ID, facts.run.id, ("tool_calls.result",))

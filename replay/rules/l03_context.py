@@ -31,6 +31,8 @@ SAME_FROM = 200
 """Characters from which an equal result is a repetition; shorter ones are acknowledgements."""
 TOKEN = 4
 """Characters of a token, roughly, for English and code."""
+SHORTENING = frozenset({"claude-code", "claude-bodies", "codex", "gemini-cli", "opencode"})
+"""Clients that shorten the conversation themselves, late: half full is no sign that nothing would."""
 THRESHOLDS = {
     "turns": TURNS, "straight": STRAIGHT, "half": HALF, "near": NEAR, "one_result": ONE_RESULT, "repeated": REPEATED,
     "worth": WORTH,
@@ -49,12 +51,15 @@ def check(facts: RunFacts) -> Iterator[Said]:
     overflown = [t for t in facts.turns if _overflows(t)]
     if overflown:
         yield _overflow(facts, overflown)
+    bare = False
     for turns in _by_agent(facts).values():
         sized = [t for t in turns if t.usage.context]
         if len(turns) >= at["turns"] and len(sized) < len(turns) / 2:
-            yield Unknown(ID, facts.run.id, ("turns.usage",))
+            bare = True
         elif not overflown:
             yield from _growth(facts, sized, at["turns"], at["straight"], at["half"], at["near"])
+    if bare:
+        yield Unknown(ID, facts.run.id, ("turns.usage",))
     yield from _huge(facts, at["one_result"])
     yield from _again(facts, at["repeated"], at["worth"])
 
@@ -98,7 +103,7 @@ def _growth(
         yield Unknown(ID, facts.run.id, (f"context window of {last.model or last.request_model or 'the model'}",))
         return
     share = sizes[-1] / window
-    if share > half:
+    if share > (near if facts.run.source in SHORTENING else half):
         yield Finding(
             ID, "error" if share > near else "warning", facts.run.id, turns[0].number, last.number,
             f"The context grew with every turn, {slope:,.0f} tokens each, to {share:.0%} of the window, and was never shortened",

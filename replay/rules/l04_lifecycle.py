@@ -28,6 +28,7 @@ _FAULTS = (
     ("the container is gone", r"no such container|container \S+ is not running|cannot connect to the docker daemon|sandbox (?:\S+ )?(?:was |has been |is )?"
      r"(?:terminated|gone|not running|stopped|not found|expired)|(?:target|browser|page|context)[\w ,]* (?:has been|was|is) closed"),
     ("the tool server is gone", r"(?:mcp )?server (?:\S+ )?(?:is )?(?:not connected|disconnected|has exited)|transport (?:is )?closed|server process (?:has )?(?:died|exited)"),
+    ("a program of the tool is missing", r"posix_spawn|\bspawn \S+ E(?:NOENT|ACCES)"),
     ("credentials have run out", r"(?:token|credentials?|session|certificate|login) (?:has |have |is |are )?expired|ExpiredToken|reauthenticat|re-authenticate"),
 )  # fmt: skip
 _PATTERNS = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _FAULTS)

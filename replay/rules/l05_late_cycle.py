@@ -31,7 +31,7 @@ def check(facts: RunFacts) -> Iterator[Said]:
         if capped and lasting and last - cycle.first_turn >= before:
             yield _finding(facts, cycle, "error", f"only the end of the run stopped it ({_end(facts)})")
         elif not facts.notices.intersection(range(cycle.detected_turn, cycle.last_turn + 2)):
-            yield _finding(facts, cycle, "warning", "nothing in the loop noticed")
+            yield _finding(facts, cycle, "warning", "nothing told the model or stopped it")
 
 
 def _finding(facts: RunFacts, cycle: CycleFinding, severity: str, how: str) -> Finding:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from .failures import CANCELLED
 from .facts import CallFacts, RunFacts
-from .rule import Finding, Said, quote, span
+from .failures import CANCELLED
+from .rule import Finding, Said, Severity, counted, quote, span
 
 ID = "L06"
 TITLE = "Partial failure of parallel calls"
@@ -31,26 +31,21 @@ _CHANGES = ("mutate", "command", "actuate")
 def check(facts: RunFacts) -> Iterator[Said]:
     """Calls without a result, calls failed for another's sake, and calls done again though they had worked."""
     soon = int(facts.thresholds(ID, THRESHOLDS)["soon"])
+    blamed: list[CallFacts] = []
     for number, calls in facts.by_turn.items():
         if len(calls) < 2:
             continue
         lost = unpaired(facts, number)
         if lost:
-            yield _finding(
-                facts, "error", number, number, lost,
-                f"{len(lost)} of {len(calls)} parallel calls of turn {number} never got a result", 0.95, (number,),
-            )  # fmt: skip
+            said = f"{len(lost)} of {len(calls)} parallel calls of turn {number} never got a result"
+            yield _finding(facts, "error", number, number, lost, said, 0.95)
             continue
-        blamed = _blamed(calls)
-        if blamed:
-            yield _finding(
-                facts, "error", number, number, blamed,
-                f"{len(blamed)} of {len(calls)} parallel calls of turn {number} were reported as failed because another one failed",
-                0.8, (number,),
-            )  # fmt: skip
+        blamed += _blamed(calls)
         again = _again(facts, number, calls, soon)
         if again:
             yield _redone(facts, number, again)
+    if blamed:
+        yield _not_run(facts, blamed)
 
 
 def unpaired(facts: RunFacts, number: int) -> list[CallFacts]:
@@ -64,9 +59,11 @@ def unpaired(facts: RunFacts, number: int) -> list[CallFacts]:
 
 
 def _blamed(calls: tuple[CallFacts, ...]) -> list[CallFacts]:
-    failed = [c for c in calls if c.failed and c.text and c.failure != CANCELLED]
-    found = [c for c in failed if _BLAMED.search(c.text[:500] if c.text else "")]
+    failed = [c for c in calls if c.failed and c.text]
+    found = [c for c in failed if _BLAMED.search((c.text or "")[:500])]
     for call in failed:
+        if call.failure == CANCELLED:  # a person's word goes to all of them
+            continue
         twins = [c for c in failed if c is not call and c.text == call.text and c.key != call.key and c not in found]
         found += [c for c in twins if _speaks_of(call, c)]
     return found
@@ -99,6 +96,15 @@ def _again(facts: RunFacts, number: int, calls: tuple[CallFacts, ...], soon: int
     return found
 
 
+def _not_run(facts: RunFacts, blamed: list[CallFacts]) -> Finding:
+    """One finding for the run: it is one policy, however often it strikes."""
+    turns = [c.turn for c in blamed]
+    return _finding(
+        facts, "error", min(turns), max(turns), blamed,
+        f"{counted(len(blamed), 'parallel call')} failed because another one of the turn did ({span(turns)})", 0.8,
+    )  # fmt: skip
+
+
 def _redone(facts: RunFacts, number: int, again: list[CallFacts]) -> Finding:
     changing = [c for c in again if c.effect in ("mutate", "actuate")]
     what = f"; {changing[0].name} changes something each time" if changing else ""
@@ -113,11 +119,8 @@ def _redone(facts: RunFacts, number: int, again: list[CallFacts]) -> Finding:
 
 
 def _finding(
-    facts: RunFacts, severity: str, first: int, last: int, calls: list[CallFacts], message: str, confidence: float,
-    wasted: tuple[int, ...] | list[int],
+    facts: RunFacts, severity: Severity, first: int, last: int, calls: list[CallFacts], message: str, confidence: float,
+    wasted: Iterable[int] = (),
 ) -> Finding:  # fmt: skip
     shown = tuple(f"turn {c.turn}: {c.short}" + (f": {quote(c.text, 100)}" if c.text else "") for c in calls[:4])
-    waste = facts.waste(wasted if severity == "warning" or first != last else ())
-    return Finding(
-        ID, "error" if severity == "error" else "warning", facts.run.id, first, last, message, shown, waste, confidence, FIX
-    )  # fmt: skip
+    return Finding(ID, severity, facts.run.id, first, last, message, shown, facts.waste(wasted), confidence, FIX)

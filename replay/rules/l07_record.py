@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 
@@ -22,6 +23,8 @@ FIX_CALL = (
 )
 WHOLE, HALF_BLIND = 0.95, 0.8
 """Shares of turns recorded whole: below 95 % some failure will meet a hole; below 80 % most will."""
+WIRE = frozenset({"vcr", "messages", "proxy", "otlp"})
+"""Sources that see requests only: that no further request came does not tell that the run was killed."""
 THRESHOLDS = {"whole": WHOLE, "half_blind": HALF_BLIND}
 
 
@@ -57,7 +60,7 @@ def lacks(turn: Turn, calls: tuple[CallFacts, ...]) -> set[str]:
     if turn.started_at is None or (turn.ended_at is None and turn.status != "open"):
         found.add("times")
     if turn.status == "ok":
-        found |= {"usage"} if turn.usage.origin == "missing" else set()
+        found |= {"usage"} if turn.usage.origin == "missing" and not turn.stream else set()  # streams are T05's
         found |= {"stop_reason"} if not turn.stop_reason else set()
     for call in calls:
         if call.call.origin == "provider" or call.unanswered:
@@ -71,14 +74,18 @@ def lacks(turn: Turn, calls: tuple[CallFacts, ...]) -> set[str]:
     return found
 
 
-def _orphans(facts: RunFacts) -> Iterator[Finding]:
+def _orphans(facts: RunFacts) -> Iterator[Said]:
     """Calls that nothing answers: when the run was killed, or in the middle of it."""
     last = facts.turns[-1].number
     lost = [c for c in facts.calls if c.unanswered and not unpaired(facts, c.turn)]
     killed = [c for c in lost if c.turn == last]
     between = [c for c in lost if c.turn != last]
-    if killed and facts.ended_by == "cut":
-        yield _orphan(facts, killed, f"The run ended while {_names(killed)} ran: no result, and nothing says what was done", 0.9)
+    if killed and facts.ended_by == "cut" and facts.run.source in WIRE:
+        yield Unknown(ID, facts.run.id, ("run.end",))
+    elif killed and facts.ended_by == "cut":
+        yield _orphan(
+            facts, killed, f"The run ended while {_names(killed)} ran: no result, and nothing says what was done", 0.9
+        )
     if between:
         numbers = [c.turn for c in between]
         yield _orphan(facts, between, f"{_names(between)} got no result, and the loop went on ({span(numbers)})", 0.85)
@@ -96,7 +103,7 @@ def _orphan(facts: RunFacts, calls: list[CallFacts], message: str, confidence: f
 
 def _gaps(facts: RunFacts) -> Iterator[Finding]:
     numbers = [t.number for t in facts.turns]
-    gaps = [(a, b) for a, b in zip(numbers, numbers[1:], strict=False) if b - a > 1]
+    gaps = [(a, b) for a, b in itertools.pairwise(numbers) if b - a > 1]
     inner = {t.number for t in (facts.recording.turns if facts.recording is not None else ())}
     gaps = [(a, b) for a, b in gaps if not inner.intersection(range(a + 1, b))]  # inherited turns stand there
     if gaps:

@@ -82,8 +82,7 @@ def lint(
     loader = Loader(store, group=group, declared=config.declared, overrides=overrides)
     said: list[Said] = []
     troubles = list(loaded.troubles)
-    for done, run in enumerate(runs, 1):
-        facts = loader.facts(run)
+    for done, facts in enumerate(loader.facts(runs), 1):
         for rule in wanted:
             if hasattr(rule, "check"):
                 said += _checked(rule.ID, rule.check, facts, troubles, facts)
@@ -121,7 +120,9 @@ def _checked(
 
 
 def _graded(finding: Finding, facts: RunFacts | None) -> Finding:
-    """A warning whose waste is heavy is an error."""
+    """A warning whose waste is heavy is an error; every finding names the line of the loop that asked."""
+    turn = facts.turn(finding.first_turn) if facts is not None else None
+    finding = replace(finding, caller=turn.caller) if turn is not None else finding
     if finding.severity != "warning":
         return finding
     waste, turns = finding.wasted, len(facts.turns) if facts is not None else 0
@@ -136,11 +137,16 @@ def _graded(finding: Finding, facts: RunFacts | None) -> Finding:
 def _report(said: list[Said], group: Group, runs: Sequence[Run], rules: list[str], troubles: list[str]) -> Report:
     loops = {light.run.id: light.task or light.run.id for light in group.runs}
     loops.update({run.id: run.task or run.name or run.id for run in runs})
-    order = {run.id: place for place, run in enumerate(runs)}
     findings = [replace(f, fingerprint=_fingerprint(f, loops)) for f in said if isinstance(f, Finding)]
-    findings.sort(key=lambda f: (-SEVERITIES.index(f.severity), order.get(f.run, 0), f.first_turn, f.rule))
     unknown = tuple(u for u in said if isinstance(u, Unknown))
-    return Report(tuple(findings), unknown, tuple(runs), tuple(rules), tuple(dict.fromkeys(troubles)))
+    return Report(ordered(findings, runs), unknown, tuple(runs), tuple(rules), tuple(dict.fromkeys(troubles)))
+
+
+def ordered(findings: Iterable[Finding], runs: Sequence[Run]) -> tuple[Finding, ...]:
+    """Findings by severity, then by run, turn and rule."""
+    places = {run.id: place for place, run in enumerate(runs)}
+    key = {s: -n for n, s in enumerate(SEVERITIES)}
+    return tuple(sorted(findings, key=lambda f: (key[f.severity], places.get(f.run, 0), f.first_turn, f.rule)))
 
 
 def _fingerprint(finding: Finding, loops: dict[str, str]) -> str:

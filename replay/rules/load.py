@@ -1,19 +1,22 @@
-"""Facts out of a store: a run with its tool sets and system prompts, each text read once for all runs."""
+"""Facts out of a store: runs with their tool sets and system prompts, each text read once for all runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...tracer.model import Run
 from ..cycles import Declared
-from ..recording import load
+from ..recording import load_many
 from .facts import RunFacts, ToolSet, facts_of, tools_of
 from .group import Group
 
 if TYPE_CHECKING:
     from ...tracer.store import Store
+
+TOGETHER = 200
+"""Runs whose tool sets are asked for at once."""
 
 
 class Loader:
@@ -31,18 +34,31 @@ class Loader:
         self._given: dict[str, Any] = {"group": group, "declared": declared, "overrides": overrides}
         self._sets: dict[int, ToolSet | None] = {}
 
-    def facts(self, run: Run) -> RunFacts:
-        """The facts of a run, read whole."""
-        recording = load(self._store, run)
+    def facts(self, runs: Sequence[Run]) -> Iterator[RunFacts]:
+        """The facts of the runs in this order, each run read whole, a few in memory at a time."""
+        for start in range(0, len(runs), TOGETHER):
+            some = runs[start : start + TOGETHER]
+            offered = self._offered([run.id for run in some])
+            for recording in load_many(self._store, some):
+                toolsets, systems = offered.get(recording.run.id, ({}, {}))
+                yield facts_of(recording, toolsets=toolsets, systems=systems, **self._given)
+
+    def _offered(self, runs: list[str]) -> dict[str, tuple[dict[int, ToolSet], dict[int, int]]]:
+        """By run: tool set and system prompt of each turn."""
         query = (
-            "select number, tools_blob, system_blob from base.turns "
-            "where run = ? and not inherited and duplicate_of is null"
+            "select run, number, tools_blob, system_blob from base.turns where run in (select unnest(?::varchar[])) "
+            "and not inherited and duplicate_of is null and (tools_blob is not null or system_blob is not null)"
         )
-        rows = self._store.rows(query, [run.id])
+        rows = self._store.rows(query, [runs])
         self._read({row["tools_blob"] for row in rows} - {None} - self._sets.keys())
-        toolsets = {row["number"]: found for row in rows if (found := self._sets.get(row["tools_blob"])) is not None}
-        systems = {row["number"]: row["system_blob"] for row in rows if row["system_blob"] is not None}
-        return facts_of(recording, toolsets=toolsets, systems=systems, **self._given)
+        found: dict[str, tuple[dict[int, ToolSet], dict[int, int]]] = {}
+        for row in rows:
+            toolsets, systems = found.setdefault(row["run"], ({}, {}))
+            if (offered := self._sets.get(row["tools_blob"])) is not None:
+                toolsets[row["number"]] = offered
+            if row["system_blob"] is not None:
+                systems[row["number"]] = row["system_blob"]
+        return found
 
     def _read(self, blobs: set[int]) -> None:
         if not blobs:

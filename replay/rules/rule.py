@@ -29,6 +29,7 @@ class Finding:
         confidence: 0 to 1.
         fix: What to do, in one or two sentences.
         fingerprint: Equal for the same fault of the same loop in another run of it; filled by `lint`.
+        caller: ``file:line`` of the loop's code that made the call of its first turn, where known; filled by `lint`.
     """
 
     rule: str
@@ -42,6 +43,7 @@ class Finding:
     confidence: float = 0.9
     fix: str = ""
     fingerprint: str = ""
+    caller: str | None = None
 
     @property
     def url(self) -> str:
@@ -99,6 +101,11 @@ def quote(text: str, limit: int = 160) -> str:
     """A text as evidence: on one line, short, its cut marked."""
     flat = " ".join(text[: limit * 4].split())
     return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[:limit].rstrip() + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 turn``, ``3 turns``, ``2,000 calls``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def span(numbers: list[int] | tuple[int, ...]) -> str:

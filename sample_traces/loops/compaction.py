@@ -21,6 +21,7 @@ SYSTEM = "You are an analyst of a ceramics shop. Read what you need, month by mo
 TASK = "Which article came back broken most often from January to June, and since when?"
 BUDGET = 5_500
 """Tokens of context at which the loop has it summarised."""
+LIMITS = looptape.Limits(turns=20)
 SUMMARISE = "The context is nearly full. Write down what you know so far and what is left to do; nothing else is kept."
 SUMMARY = """So far (January to April, returns marked broken):
 - bowl 'Reef': 2, 10, 17, 21
@@ -86,7 +87,7 @@ def context(answer: Message) -> int:
 def agent(task: str) -> str:
     """The loop, with a check of the context's size after every turn."""
     messages: list[MessageParam] = [{"role": "user", "content": task}]
-    while True:
+    for _ in range(LIMITS.turns or 1):
         answer = ask(messages)
         calls = [b for b in answer.content if b.type == "tool_use"]
         if not calls:
@@ -99,11 +100,14 @@ def agent(task: str) -> str:
         if context(answer) > BUDGET:
             summary = text(ask([*messages, {"role": "user", "content": SUMMARISE}]))
             messages = [{"role": "user", "content": f"{task}\n\nYour notes from before:\n{summary}"}]
+    return "not read to the end"
 
 
 def main() -> str:
     """Reads half a year."""
-    with looptape.run("broken-returns", session="analysis", task="returns", tags={"team": "quality"}) as run:
+    with looptape.run(
+        "broken-returns", session="analysis", task="returns", tags={"team": "quality"}, limits=LIMITS
+    ) as run:
         answer = agent(TASK)
         run.outcome("pass" if "Reef" in answer else "fail")
     return answer

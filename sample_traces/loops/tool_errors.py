@@ -87,13 +87,14 @@ def send_mail(to: str, subject: str, body: str) -> str:
     return "queued"
 
 
+LIMITS = looptape.Limits(turns=12)
 RUN: dict[str, Callable[..., Any]] = {f.__name__: f for f in (get_order, refund, delete_review, send_mail)}
 
 
 def agent(task: str) -> str:
     """The loop. Every error goes back to the model as a result with is_error."""
     messages: list[MessageParam] = [{"role": "user", "content": task}]
-    while True:
+    for _ in range(LIMITS.turns or 1):
         answer = model.messages.create(
             model="claude-sonnet-4-6", max_tokens=1024, system=SYSTEM, tools=TOOLS, messages=messages
         )
@@ -108,11 +109,14 @@ def agent(task: str) -> str:
                 out, is_error = f"{type(error).__name__}: {error}", True
             results.append({"type": "tool_result", "tool_use_id": block.id, "content": out, "is_error": is_error})
         messages += [{"role": "assistant", "content": answer.content}, {"role": "user", "content": results}]
+    return "not settled"
 
 
 def main() -> str:
     """One complaint, settled."""
-    with looptape.run("complaint", session="shop", agent="refund-desk", tags={"customer": "vale"}) as run:
+    with looptape.run(
+        "complaint", session="shop", agent="refund-desk", tags={"customer": "vale"}, limits=LIMITS
+    ) as run:
         answer = agent(TASK)
         run.outcome("partial", "refunded and written; the review stays", score=0.8)
     return answer

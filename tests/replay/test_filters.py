@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import small_tape
-from looptape.replay.filters import KEYS, moment, parse
+from looptape.replay.filters import KEYS, moment, parse, ready, written
 from looptape.tracer.errors import UsageError
 from looptape.tracer.store import Filter, Store, memory_store
 
@@ -118,3 +118,80 @@ def test_since_counts_from_now() -> None:
     since = parse("since:1h").since
     assert since is not None
     assert abs(time.time() * 1e6 - 3600e6 - since) < 5e6
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds"),
+    [
+        ("turns:>20", (("turns", ">", 20.0),)),
+        ("cost:<=1.5", (("cost", "<=", 1.5),)),
+        ("cost:>$1", (("cost", ">", 1.0),)),
+        ("errors:0", (("errors", "=", 0.0),)),
+        ("calls:5..10", (("calls", ">=", 5.0), ("calls", "<=", 10.0))),
+        ("turns:>1 turns:<9", (("turns", ">", 1.0), ("turns", "<", 9.0))),
+    ],
+)
+def test_numbers_have_bounds(text: str, bounds: tuple[tuple[str, str, float], ...]) -> None:
+    assert parse(text).numbers == bounds
+
+
+@pytest.mark.parametrize("text", ["turns:many", "cost:>", "calls:1..", "seconds:-5"])
+def test_what_is_no_number_is_said_with_how_to_write_it(text: str) -> None:
+    with pytest.raises(UsageError, match="Write"):
+        parse(text)
+
+
+def test_quotes_that_a_shell_took_away_are_put_back() -> None:
+    found = parse(written(["task:refund an order", 'name:say "x" now', "word", "model:plain"]))
+    assert found == Filter(task="refund an order", name='say "x" now', text="word", model="plain", limit=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("turns:>3", ["long"]),
+        ("turns:<=3", ["short"]),
+        ("cycle:yes", ["long"]),
+        ("cycle:no", ["short"]),
+        ("calls:2..9", ["long"]),
+        ("source:sdk turns:1..99 cycle:yes", ["long"]),
+        ("source:otlp", []),
+    ],
+)
+def test_bounds_and_cycles_pick_runs(text: str, ids: list[str]) -> None:
+    store = memory_store()
+    store.ingest(small_tape.records("short"))
+    store.ingest(circling("long", 6))
+    wanted = parse(text)
+    ready(store, wanted)
+    assert [run.id for run in store.runs(wanted)] == ids
+
+
+def circling(run: str, turns: int) -> list[dict]:
+    """A run that makes the same call with the same result in every turn."""
+    out: list[dict] = [{"kind": "run_start", "run": run, "at": 1, "source": "sdk"}]
+    for n in range(1, turns + 1):
+        call = {"id": f"c{n}", "name": "read", "arguments_raw": '{"f": "a"}', "valid": True}
+        out += [
+            {
+                "kind": "turn_start",
+                "run": run,
+                "turn": n,
+                "at": n,
+                "keep": 0,
+                "append": [],
+                "api": "anthropic.messages",
+            },
+            {
+                "kind": "turn_end",
+                "run": run,
+                "turn": n,
+                "at": n,
+                "status": "ok",
+                "stop_reason": "tool_use",
+                "calls": [call],
+            },
+            {"kind": "call_start", "run": run, "turn": n, "call": f"c{n}", "name": "read", "at": n},
+            {"kind": "call_end", "run": run, "turn": n, "call": f"c{n}", "at": n, "result": "same", "state": "done"},
+        ]
+    return out

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 import small_tape
-from looptape.replay.recording import load
-from looptape.tracer.store import Store, memory_store
+from looptape.replay import recording as recordings
+from looptape.replay.recording import load, load_many
+from looptape.sample_traces import demo
+from looptape.tracer.importers import import_path
+from looptape.tracer.store import Filter, Store, memory_store
 
 
 def stored(**more: object) -> Store:
@@ -53,3 +58,13 @@ def test_events_of_a_turn() -> None:
     )
     recording = load(store, store.run(small_tape.RUN), 2, 2)
     assert [e.kind for e in recording.events_at(2)] == ["compaction"]
+
+
+@pytest.mark.parametrize("portion", [1, 12, 1000], ids=["one at a time", "a few at a time", "all at once"])
+def test_many_runs_loaded_together_are_what_each_is_alone(monkeypatch: pytest.MonkeyPatch, portion: int) -> None:
+    monkeypatch.setattr(recordings, "_PORTION", portion)
+    store = memory_store()
+    for tape in demo.tapes():
+        import_path(store, tape)
+    runs = store.runs(Filter(limit=0, sort="turns"))
+    assert list(load_many(store, runs)) == [load(store, r) for r in runs]

@@ -113,13 +113,13 @@ def test_a_miss_names_path_values_nearest_and_how_to_record_again(home, server):
     with pytest.raises(ReplayMismatch) as caught, looptape.replaying("one") as tape, httpx2.Client() as client:
         ask(client, server.url("a"), messages=[{"role": "user", "content": "Review case 0002"}])
     miss = caught.value
-    assert (miss.turn, miss.path) == (1, "messages[0].content")
+    assert (miss.turn, miss.path) == (1, "$.messages[0].content")
     assert ("0001" in miss.recorded, "0002" in miss.got) == (True, True)
     assert miss.nearest
     for part in ("messages[0].content", "0001", "0002", "looptape record"):
         assert part in str(miss)
     assert not isinstance(miss, Exception)  # an SDK would retry it and call it a connection error
-    assert tape.verdict.diverged["path"] == "messages[0].content"
+    assert tape.verdict.diverged["path"] == "$.messages[0].content"
     assert server.log == []
 
 

@@ -116,7 +116,7 @@ def test_an_edited_prompt_stops_at_the_first_turn(tmp_path, sdk, mode):
     file = written(taped(mode, sdk, tmp_path)[0], tmp_path / "t.tape.jsonl")
     miss = stopped(mode, sdk, file, tmp_path, prompt="What is the profit?")
     number = 0 if sdk == "anthropic" else 1
-    assert (miss.turn, miss.path) == (1, f"messages[{number}].content")
+    assert (miss.turn, miss.path) == (1, f"$.messages[{number}].content")
     assert "revenue" in miss.recorded
     assert "profit" in miss.got
 
@@ -137,7 +137,7 @@ def test_a_swapped_result_stops_where_it_comes_back(tmp_path, sdk, mode):
                 del record[field]
     miss = stopped(mode, sdk, written(records, tmp_path / "t.tape.jsonl"), tmp_path)
     assert miss.turn == turns[0] + 1
-    path = "messages[2].content[0].content" if sdk == "anthropic" else "messages[3].content"
+    path = "$.messages[2].content[0].content" if sdk == "anthropic" else "$.messages[3].content"
     assert miss.path == path
 
 

@@ -3,8 +3,7 @@
 import threading
 from contextlib import contextmanager
 
-from looptape.replay.player import serving
-from looptape.replay.player import tape_runs
+from looptape.replay.player import serving, tape_runs
 from looptape.tracer import errors, substitute
 
 DEAD = "http://127.0.0.1:9"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from looptape.tracer.errors import UsageError
-from looptape.tracer.settings import effective, export, project_file, user_file
+from looptape.tracer.settings import effective, export, project_file, tables, user_file
 
 
 @pytest.fixture
@@ -96,3 +96,19 @@ def test_where_the_working_directory_was_deleted_there_is_no_project_file(
     (tmp_path / "user" / "config.toml").write_text("limit = 1\n")
     assert effective(env=env)["limit"].value == 1
     assert effective(env=env)["recording"].value == "on"
+
+
+def test_tables_that_commands_read_come_from_the_project_else_the_user(tmp_path: Path, env: dict[str, str]) -> None:
+    work = tmp_path / "work"
+    assert tables(env=env, cwd=work) == {}
+    user = tmp_path / "user" / "config.toml"
+    user.write_text('[tools]\npeek = "poll"\n[lint]\nignore = ["L01"]\n')
+    (work / "looptape.toml").write_text('limit = 3\n[lint]\nignore = ["L09"]\n')
+    assert tables(env=env, cwd=work) == {
+        "tools": ({"peek": "poll"}, str(user)),
+        "lint": ({"ignore": ["L09"]}, str(work / "looptape.toml")),
+    }
+    assert effective(env=env, cwd=work)["limit"].value == 3
+    (work / "looptape.toml").write_text('lint = "all"\n')
+    with pytest.raises(UsageError, match="lint is not a table"):
+        tables(env=env, cwd=work)

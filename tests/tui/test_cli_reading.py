@@ -52,7 +52,7 @@ def test_runs_lists_the_newest_first_with_totals() -> None:
     assert "unpriced" in first
     assert "unpriced" not in second
     assert totals.split()[:2] == ["2", "runs"]
-    assert "2 unpriced turns not in the sum" in totals
+    assert "partial: 2 turns not priced" in totals
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", ran.out)
 
 
@@ -121,7 +121,7 @@ def test_one_turn_is_whole() -> None:
     assert "x" * 4000 in out
     assert "more characters" not in out
     assert "tokens: input 1,200, cache read 100, cache write 5 m 0, output 300 (recorded)" in out
-    assert looptape("show", f"{NEW}:1-2").out.count("unheard-of") == 2
+    assert looptape("show", f"{NEW}:1-2").out.count("no price for unheard-of") == 2
 
 
 def test_show_as_json_has_the_promised_fields() -> None:

@@ -65,7 +65,7 @@ def test_a_changed_prompt_is_a_miss_with_path_values_and_cure(here, server):
         assert part in err, err
     assert (server.log, ran(here)) == ([], [])
     diverged = json.loads(out)["verdict"]["diverged"]
-    assert (diverged["turn"], diverged["path"]) == (1, "messages[0].content")
+    assert (diverged["turn"], diverged["path"]) == (1, "$.messages[0].content")
 
 
 def test_a_miss_that_the_program_swallows_is_still_the_verdict(here, server):
@@ -78,8 +78,7 @@ def test_a_miss_that_the_program_swallows_is_still_the_verdict(here, server):
 @pytest.mark.parametrize("damage", ["empty", "truncated", "version", "no calls", "garbage"])
 def test_an_unusable_recording_fails_before_anything_runs(here, server, damage):
     recorded(here, server)
-    with open_store(here.home) as store:
-        run = store.runs(Filter())[0].id
+    run = runs(here)[0].id
     tape = here.work / "one.tape.jsonl"
     assert here.run(run, "-o", tape, by=[*REPLAY[:-1], "export"])[0] == 0
     lines = tape.read_bytes().splitlines(keepends=True)
@@ -270,6 +269,17 @@ def test_a_cap_on_live_turns_stops_it(here, server):
     assert "max-turns" in err or "2 live turns" in err
 
 
+def test_a_cap_on_what_live_turns_cost_stops_it(here, server):
+    recorded(here, server)
+    costly = steps(9)
+    for step in costly:
+        step.usage = {"input": 100_000, "output": 1000}
+    server.scenarios["a"] = Scenario(costly)
+    live = ("--from", "2", "--model", "claude-sonnet-4-5", "--tool", "search=live")
+    code, _, err = replay(here, *live, "--max-cost", "0.05")
+    assert (code, len(server.log), "--max-cost" in err) == (1, 1, True), err
+
+
 def test_a_program_that_dials_out_is_refused_and_it_is_told(here, server):
     out = recorded(here, server)
     dialling = "import socket\ntry: socket.create_connection(('203.0.113.7', 443), 1)\nexcept OSError as e: print(e, file=sys.stderr)\n"
@@ -392,3 +402,36 @@ def test_the_help_names_every_option():
         assert name in text
     assert "-- COMMAND" in text
     assert os.environ.get("LOOPTAPE_REPLAY") is None
+
+
+RESULTS = """
+import dataclasses
+@dataclasses.dataclass
+class Found:
+    title: str
+    pages: tuple
+class Refused(Exception):
+    def __init__(self, code, *, why): super().__init__(f'{code}: {why}'); self.code = code
+def answer(q):
+    ran('search')
+    if q == 'part 1': return {'figures': [1, 2.5, None]}
+    if q == 'part 2': return Found('Report', (3, 4))
+    raise [KeyError('q'), OSError(2, 'No such file', 'x'), Refused(403, why='not yours')][int(q[-1]) - 3]
+answer = looptape.tool(name='search')(answer)
+def search(q):
+    try: return json.dumps(answer(q), default=lambda v: [type(v).__name__, *dataclasses.astuple(v)])
+    except (KeyError, OSError, Refused) as error: return f'{type(error).__name__} {error}'
+TOOLS['search'] = search
+print(json.dumps(loop('all kinds')))
+"""
+
+
+def test_a_tool_gives_back_and_raises_what_it_did_and_not_its_text(here, server):
+    server.scenarios["a"] = Scenario(steps(6))
+    out = recorded(here, server, 0, AGENT + RESULTS)
+    for told in ("Found", "KeyError 'q'", "No such file: 'x'", "Refused 403: not yours"):
+        assert told in out
+    code, again, err = replay(here)
+    assert (code, again) == (0, out), err
+    assert (server.log, ran(here)) == ([], [])
+    assert "5 of 5 tool calls" in err

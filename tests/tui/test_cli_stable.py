@@ -57,7 +57,7 @@ def test_every_unsteady_piece_is_named_with_its_cause_place_and_rule(here):
     code, out, err = stable(here, UNSTEADY, "--json")
     assert code == 1, err
     found = {d["path"]: d for d in json.loads(out)["differences"]}
-    path = "messages[0].content[{}].text"
+    path = "$.messages[0].content[{}].text"
     assert [found[path.format(i)]["cause"] for i in range(5)] == ["uuid", "time", "number", "random", "order"]
     assert path.format(5) not in found
     assert found[path.format(0)]["rules"] == ["ids"]

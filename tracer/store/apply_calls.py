@@ -35,6 +35,7 @@ def call_end(batch: Batch, record: Record) -> None:
         "returned_class": text(record.get("error_class"), "error_class"),
         "returned_type": text(record.get("error_type"), "error_type"),
         "returned_as": text(record.get("gave"), "gave"),
+        "returned_shape_json": dumps(record["shape"]) if isinstance(record.get("shape"), dict) else None,
         "returned_state": text(record.get("state"), "state") or "done",
         "returned_error": record["is_error"] if isinstance(record.get("is_error"), bool) else None,
     }

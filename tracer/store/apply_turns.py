@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..canonical import digest
+from ..prices import served
 from ..providers import Answer, by_api
 from ..tape import Record
 from .batch import Batch
@@ -76,6 +77,7 @@ def turn_end(batch: Batch, record: Record) -> None:
     given = _facts(record, answer)
     given["response_blob"] = batch.blob(record.get("response"), "response")
     given.update(_usage(record, answer))
+    given["served_json"] = _served(batch, turn, given.pop("usage_told"), body)
     attempts = [_attempt(mapping(a, "attempt")) for a in listing(record.get("attempts"), "attempts")]
     calls = [_listed(c) for c in _call_list(record, answer)]
     turn = batch.turn(record)
@@ -174,7 +176,17 @@ def _usage(record: Record, answer: Answer) -> Row:
     row["not_counts"] = [name for name, value in told.items() if value is not None and row[name] is None]
     row["usage_partial"] = row["usage_partial"] or bool(row["not_counts"])
     row["usage_json"] = dumps(raw) if raw else None
+    row["usage_told"] = raw
     return row
+
+
+def _served(batch: Batch, turn: Row | None, raw: Any, body: Any) -> str | None:
+    """How the call was served, where that changes its price; the request is asked only where the answer is silent."""
+    told = (isinstance(raw, dict) and "service_tier" in raw) or (isinstance(body, dict) and "service_tier" in body)
+    blob = turn.get("params_blob") if turn and not told else None
+    params = batch.value_of(batch.hash_of(blob)) if blob is not None else None
+    found = served.facts(raw, body, params)
+    return dumps(found) if found else None
 
 
 def _attempt(given: dict[str, Any]) -> Row:

@@ -48,8 +48,11 @@ def memory() -> Connection:
     return duckdb.connect(":memory:", config=settings(None))
 
 
-def reading(file: Path, home: Path, deadline: float) -> Connection:
+def reading(file: Path, home: Path, deadline: float, *, files: bool = False) -> Connection:
     """A read-only connection that can reach no other file and change no setting.
+
+    Args:
+        files: Leave both open for `attached.attach`, which closes them once its file is there.
 
     Raises:
         Held: Another process writes and went on for longer than `deadline` seconds.
@@ -57,7 +60,7 @@ def reading(file: Path, home: Path, deadline: float) -> Connection:
     """
     import duckdb
 
-    config = {**settings(home), "lock_configuration": True}
+    config = {**settings(home), "enable_external_access": files, "lock_configuration": not files}
     return _patiently(lambda: duckdb.connect(str(file), read_only=True, config=config), file, deadline)
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..model import Usage
+from ..prices import served
 from ..pricing import price
 from .batch import Batch
 from .rows import USAGE, Connection, Row, append, select
@@ -32,7 +33,7 @@ def finish(batch: Batch) -> None:
         goes_on = bool(follower.get("inherited")) or not turn.get("inherited")  # a fork's own turns come days later
         _phases(turn, calls, follower.get("started_at") if goes_on else None)
         if key in batch.ended or (turn.get("ended_at") and not turn.get("price_source")):
-            _cost(turn)
+            turn.update(cost_columns(turn))
 
 
 def _children(batch: Batch) -> dict[tuple[str, int, str], str]:
@@ -91,13 +92,24 @@ def _ms(start: int | None, end: int | None) -> float | None:
     return None if start is None or end is None else max(0, end - start) / 1000
 
 
-def _cost(turn: Row) -> None:
+def cost_columns(turn: Row) -> Row:
+    """What a turn cost when it was made, with whose price that is and what was assumed, as columns of its row."""
     buckets: dict[str, Any] = {name: turn.get(name) for name in USAGE}
-    usage = Usage(**buckets)
-    model = turn.get("model") or turn.get("request_model")
-    found = price(turn.get("provider"), model, usage, turn.get("ended_at") or turn.get("started_at"))
-    turn["cost_usd"] = None if found.usd is None or found.usd >= _MOST else found.usd.quantize(_PLACES)
-    turn["price_source"], turn["price_matched"] = found.source, found.matched
+    found = price(
+        turn.get("provider"),
+        turn.get("model") or turn.get("request_model"),
+        Usage(**buckets),
+        turn.get("ended_at") or turn.get("started_at"),
+        how_served=served.from_text(turn.get("served_json")),
+        url=turn.get("url"),
+    )
+    return {
+        "cost_usd": None if found.usd is None or found.usd >= _MOST else found.usd.quantize(_PLACES),
+        "price_source": found.source,
+        "price_matched": found.matched,
+        "price_why": found.why,
+        "price_assumed_json": dumps(list(found.assumed)) if found.assumed else None,
+    }
 
 
 def settle(con: Connection, runs: Iterable[str]) -> None:
@@ -147,6 +159,11 @@ def _seniority(row: Row) -> tuple[Any, ...]:
     return continued, row["started_at"] or far, row["last_turn_at"] or far, row["run"]
 
 
+def retotal(con: Connection, runs: Iterable[str]) -> None:
+    """The totals of these runs again, after their turns changed."""
+    _totals(con, set(runs))
+
+
 _OWN = "not inherited and duplicate_of is null"
 # a call that failed or was cut before any usage came cost nothing that anybody knows of
 _BILLED = "(input is not null or output is not null or status = 'ok')"
@@ -154,6 +171,12 @@ _TOTALS = f"""
   select run as id, count(*) as turns, count(*) filter (status = 'error') as failed,
     list(model order by number) filter (model is not null) as models,
     count(*) filter ({_OWN} and {_BILLED} and cost_usd is null) as unpriced_turns,
+    count(*) filter ({_BILLED} and cost_usd is null) as whole_unpriced,
+    count(*) filter ({_OWN} and cost_usd is not null and price_assumed_json is not null) as assumed_turns,
+    list(distinct price_source order by price_source) filter ({_OWN} and cost_usd is not null) as price_sources,
+    count(reported_cost_usd) filter ({_OWN}) as reported_turns,
+    sum(try_cast(reported_cost_usd as decimal(24, 12))) filter ({_OWN})::double as reported_turns_usd,
+    sum(cost_usd - try_cast(reported_cost_usd as decimal(24, 12))) filter ({_OWN})::double as turns_difference,
     list(distinct usage_origin) filter ({_OWN} and {_BILLED}) as origins,
     list(distinct usage_origin) filter ({_BILLED}) as whole_origins,
     coalesce(bool_or(usage_partial) filter ({_OWN}), false) as partial,
@@ -177,7 +200,7 @@ def _totals(con: Connection, names: set[str]) -> None:
     calls = {r["run"]: r for r in select(con, query, coded)}
     changed = []
     for row in select(con, "select * from base.runs where id in (select unnest(?::varchar[]))", coded):
-        new = {**row, **_run_totals(totals.get(row["id"]), calls.get(row["id"]))}
+        new = {**row, **_run_totals(row, totals.get(row["id"]), calls.get(row["id"]))}
         if new != row:
             changed.append(new)
     if changed:
@@ -186,25 +209,44 @@ def _totals(con: Connection, names: set[str]) -> None:
         append(con, "runs", changed)
 
 
-def _run_totals(turns: Row | None, calls: Row | None) -> Row:
+def _run_totals(run: Row, turns: Row | None, calls: Row | None) -> Row:
     found = turns or {}
     errors = (found.get("failed") or 0) + (calls["errors"] if calls else 0)
     row: Row = {name: found.get(name) for name in (*USAGE, "cost_usd")}
     origin, partial = _origin(found.get("origins"), found.get("partial"))
     whole_origin, whole_partial = _origin(found.get("whole_origins"), found.get("whole_partial"))
-    whole = {name: found.get(f"whole_{name}") for name in USAGE}
+    whole = {name: found.get(f"whole_{name}") for name in USAGE} | {"unpriced": found.get("whole_unpriced") or 0}
     cost = found.get("whole_cost_usd")
+    sources = found.get("price_sources")
     row.update(
         turns=found.get("turns") or 0,
         tool_calls=calls["calls"] if calls else 0,
         errors=errors,
         models_json=dumps(list(dict.fromkeys(found.get("models") or []))),
         unpriced_turns=found.get("unpriced_turns") or 0,
+        assumed_turns=found.get("assumed_turns") or 0,
+        price_sources_json=dumps(sources) if sources else None,
+        reported_turns=found.get("reported_turns") or 0,
+        reported_turns_usd=found.get("reported_turns_usd"),
+        difference_usd=_difference(run.get("reported_cost_usd"), found),
         usage_origin=origin,
         usage_partial=partial,
-        whole_json=dumps({**whole, "origin": whole_origin, "partial": whole_partial, "cost_usd": cost and str(cost)}),
+        whole_json=dumps(
+            {**whole, "origin": whole_origin, "partial": whole_partial, "cost_usd": None if cost is None else str(cost)}
+        ),
     )
     return row
+
+
+def _difference(reported: float | None, turns: Row) -> float | None:
+    """Our figure less the reported one: over the turns that have both, else of a run all of whose turns have a price."""
+    if turns.get("turns_difference") is not None or turns.get("reported_turns"):
+        found: float | None = turns.get("turns_difference")
+        return found
+    cost = turns.get("cost_usd")
+    if reported is None or cost is None or turns.get("unpriced_turns"):
+        return None
+    return float(cost - Decimal(str(reported)))
 
 
 def _origin(origins: list[str | None] | None, partial: bool | None) -> tuple[str, bool]:

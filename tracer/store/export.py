@@ -27,6 +27,11 @@ def records_of(store: Store, run_id: str) -> Iterator[Record]:
         yield from _run(store, run, blobs)
 
 
+def family(store: Store, run_id: str) -> list[str]:
+    """Ids of a run and its sub-agents, depth first, in order of their start. Raises UsageError as `records_of`."""
+    return [row["id"] for row in _family(store, run_id)]
+
+
 def _family(store: Store, run_id: str) -> list[Row]:
     """The run, then its sub-agents depth first, in order of their start."""
     rows = store.rows("select * from base.runs where id = ?", [encode(run_id)])
@@ -263,6 +268,8 @@ def _call_end(call: Row, place: dict[str, Any]) -> Record:
     for name, column in (("error_type", "returned_type"), ("gave", "returned_as")):
         if call.get(column) is not None:
             record[name] = call[column]
+    if call.get("returned_shape_json") is not None:
+        record["shape"] = loads(call["returned_shape_json"])
     if call["returned_json"] is not None:
         record["result"] = loads(call["returned_json"])
     return record

@@ -15,6 +15,10 @@ SORTS = {
     "turns": "r.turns desc, r.started_at desc",
     "errors": "r.errors desc, r.started_at desc",
     "wasted": "coalesce(w.wasted, 0) desc, r.cost_usd desc nulls last, r.started_at desc",
+    "tokens": "coalesce(r.input, 0) + coalesce(r.cache_read, 0) + coalesce(r.cache_write_5m, 0) + coalesce(r.output, 0) desc,"
+    " r.started_at desc",
+    "name": "lower(coalesce(r.name, r.title, r.id)), r.started_at desc",
+    "duration": "r.ended_at - r.started_at desc nulls last, r.started_at desc",
 }
 
 # Conditions on a text; {} is ``= ?``, or ``like ?`` where the value holds a star.
@@ -24,22 +28,43 @@ _CONDITIONS = {
     "task": "r.task {}",
     "name": "r.name {}",
     "session": "r.session {}",
+    "agent": "r.agent {}",
+    "source": "r.source {}",
     "model": "exists (select 1 from (select unnest(r.models_json::json::varchar[]) as m) where m {})",
     "tool": "r.id in (select run from base.calls where name {})",
     "outcome": "json_extract_string(r.outcome_json, '$.verdict') {}",
 }
+_NUMBERS = {
+    "turns": "r.turns",
+    "calls": "r.tool_calls",
+    "errors": "r.errors",
+    "cost": "r.cost_usd",
+    "tokens": "coalesce(r.input, 0) + coalesce(r.cache_read, 0) + coalesce(r.cache_write_5m, 0) + coalesce(r.cache_write_1h, 0)"
+    " + coalesce(r.output, 0)",
+    "seconds": "(r.ended_at - r.started_at) / 1e6",
+}
+OPERATORS = (">=", "<=", ">", "<", "=")
+_CYCLE = (
+    "r.id in (select run from base.derived where kind = 'wasted' and try_cast(value_json->>'cycles' as bigint) > 0)"
+)
 _TEXT = "contains(lower(concat_ws(' ', r.id, r.name, r.title, r.task, r.agent)), lower(?))"
 _TAG = "exists (select 1 from json_each(r.tags_json) as t where t.key = ? and json_extract_string(t.value, '$') {})"
+
+
+NUMBERS = tuple(_NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """What `Store.runs` lists. Nothing given: the newest 50 runs that have turns.
 
-    A ``*`` in project, model, tool, status, task, outcome, name, session or the value of a tag stands for any text.
+    A ``*`` in project, model, tool, status, task, outcome, name, session, agent, source or the value of a tag stands
+    for any text.
 
     Attributes:
         tool: A tool that the run called; `error`: True for runs with errors, False for runs without.
+        cycle: True for runs that go round in circles, as far as `base.derived` has been filled.
+        numbers: Bounds that must all hold: what (one of `NUMBERS`), one of `OPERATORS`, and the number.
         since: Microseconds since the epoch; runs that began then or later.
         text: Part of name, title, task, agent or id, whatever its case.
         ids: Only these runs. `limit`: 0 for all.
@@ -56,6 +81,10 @@ class Filter:
     outcome: str | None = None
     name: str | None = None
     session: str | None = None
+    agent: str | None = None
+    source: str | None = None
+    cycle: bool | None = None
+    numbers: tuple[tuple[str, str, float], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
     ids: tuple[str, ...] | None = None
     include_empty: bool = False
@@ -74,11 +103,7 @@ def where(given: Filter) -> tuple[str, list[Any]]:
     for key, value in given.tags:
         parts.append(_TAG.format(_compare(value)))
         values += [encode(key), _pattern(value)]
-    if given.text is not None:
-        parts.append(_TEXT)
-        values.append(encode(given.text))
-    if given.error is not None:
-        parts.append("r.errors > 0" if given.error else "coalesce(r.errors, 0) = 0")
+    _add_facts(given, parts, values)
     if given.since is not None:
         parts.append("coalesce(r.started_at, r.ended_at) >= ?")
         values.append(given.since)
@@ -88,6 +113,20 @@ def where(given: Filter) -> tuple[str, list[Any]]:
     elif not given.include_empty:
         parts.append("r.turns > 0")
     return " and ".join(parts) or "true", values
+
+
+def _add_facts(given: Filter, parts: list[str], values: list[Any]) -> None:
+    """What is neither a text of one column nor a choice of runs."""
+    if given.text is not None:
+        parts.append(_TEXT)
+        values.append(encode(given.text))
+    if given.error is not None:
+        parts.append("r.errors > 0" if given.error else "coalesce(r.errors, 0) = 0")
+    if given.cycle is not None:
+        parts.append(_CYCLE if given.cycle else f"not ({_CYCLE})")
+    for name, operator, number in given.numbers:
+        parts.append(f"{_NUMBERS[name]} {OPERATORS[OPERATORS.index(operator)]} ?")
+        values.append(number)
 
 
 def order(given: Filter) -> str:

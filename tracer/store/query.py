@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import UsageError
+from .attached import Attached
 from .rows import Connection
 from .text import decode
 
@@ -19,7 +20,9 @@ _EXPLAIN = re.compile(rf"(?is){_BLANK}*explain\b{_BLANK}*(analyze\b)?{_BLANK}*(\
 _WHERE = re.compile(r"\n+LINE (\d+): (.*)\n( *)\^")
 
 
-def run(con: Connection, query: str, limit: int | None) -> tuple[list[str], list[str], list[tuple[Any, ...]]]:
+def run(
+    con: Connection, query: str, limit: int | None, attached: Attached | None = None
+) -> tuple[list[str], list[str], list[tuple[Any, ...]]]:
     """Column names, their types, and rows (at most `limit`).
 
     Raises:
@@ -28,7 +31,7 @@ def run(con: Connection, query: str, limit: int | None) -> tuple[list[str], list
     import duckdb
 
     try:
-        found = con.execute(_checked(con, query))
+        found = con.execute(_checked(con, query, attached))
         names = [d[0] for d in found.description]
         types = [str(d[1]) for d in found.description]
         rows = found.fetchall() if limit is None else found.fetchmany(limit)
@@ -47,7 +50,7 @@ def run(con: Connection, query: str, limit: int | None) -> tuple[list[str], list
     return names, types, [tuple(decode(v) if isinstance(v, str) else v for v in row) for row in rows]
 
 
-def _checked(con: Connection, query: str, *, explained: bool = False) -> str:
+def _checked(con: Connection, query: str, attached: Attached | None, *, explained: bool = False) -> str:
     """The statement to run, once nothing but the views is in its reach."""
     import duckdb
 
@@ -62,7 +65,7 @@ def _checked(con: Connection, query: str, *, explained: bool = False) -> str:
             raise UsageError("bad-sql", "this EXPLAIN cannot be checked", "Begin with EXPLAIN SELECT")
         # put together anew, so that what was checked is what runs
         analyze = "analyze " if head[1] else ""
-        return f"explain {analyze}{head[2] or ''} {_checked(con, query[head.end() :], explained=True)}"
+        return f"explain {analyze}{head[2] or ''} {_checked(con, query[head.end() :], attached, explained=True)}"
     if kind != duckdb.StatementType.SELECT:
         name = "PIVOT" if kind == duckdb.StatementType.MULTI else kind.name
         raise UsageError("sql-read-only", f"{name} is not allowed: the store is read-only here", "Give one SELECT")
@@ -72,18 +75,22 @@ def _checked(con: Connection, query: str, *, explained: bool = False) -> str:
         raise UsageError(
             "bad-sql", f"this query cannot be checked ({found.get('error_message')})", "Write it as a SELECT"
         )
-    for name in _foreign(found):
-        raise UsageError("sql-views-only", f"{name} cannot be read here", f"The views are {', '.join(VIEWS)}")
+    for name in _foreign(found, attached):
+        cure = f"The views are {', '.join(VIEWS)}" + ("" if attached else "; --attach FILE adds a file")
+        raise UsageError("sql-views-only", f"{name} cannot be read here", cure)
     return query
 
 
-def _foreign(statement: Any) -> Iterator[str]:
-    """Tables and table functions that are neither views of ours nor WITH queries in whose scope they stand."""
+def _foreign(statement: Any, attached: Attached | None) -> Iterator[str]:
+    """Tables and table functions that are neither views of ours, nor of the attached file, nor WITH queries in whose
+    scope they stand."""
     for part, named in _walk(statement):
         kind = part.get("type")
         if kind == "BASE_TABLE":
             name = str(part.get("table_name"))
             schema = ".".join(filter(None, (part.get("catalog_name"), part.get("schema_name"))))
+            if attached and attached.holds(part.get("catalog_name") or "", part.get("schema_name") or "", name):
+                continue
             ours = name.lower() in VIEWS and schema in ("", "main")
             if not ours and (schema or name.lower() not in named):
                 yield f"{schema}.{name}" if schema else name

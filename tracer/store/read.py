@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from ..model import Attempt, Event, Parent, Run, ToolCall, Turn, Usage, add_usage
+from ..model import Attempt, Event, Parent, Run, ToolCall, Turn, TurnPrice, Usage, add_usage
 from .filters import Filter, order, where
 from .rows import USAGE, Connection, Row, select
 from .text import at_path, encode, loads
@@ -38,31 +38,58 @@ def count(con: Connection, given: Filter) -> int:
 def turns(con: Connection, run: str, first: int | None, last: int | None) -> list[Turn]:
     """Turns of a run in order, with their calls, results as the model saw them, and attempts."""
     values = [encode(run), first or 0, last if last is not None else 2**31 - 1]
-    span = "where run = ? and {} between ? and ?"
-    rows = select(con, f"select * from base.turns {span.format('number')} order by number", values)  # noqa: S608
+    return _turns(con, "run = ? and {} between ? and ?", values, [run])[run]
+
+
+def turns_of(con: Connection, runs: Sequence[str]) -> dict[str, list[Turn]]:
+    """The same of several whole runs: one look at each table for all of them, for no index leads to one."""
+    return _turns(con, "run in (select unnest(?::varchar[]))", [[encode(r) for r in runs]], runs)
+
+
+def _turns(con: Connection, where: str, values: list[Any], runs: Sequence[str]) -> dict[str, list[Turn]]:
+    span = f"where {where}"
+    rows = select(con, f"select * from base.turns {span.format('number')} order by run, number", values)  # noqa: S608
     calls = select(con, f"select * from base.calls {span.format('turn')} order by turn, position", values)  # noqa: S608
     tries = select(con, f"select * from base.attempts {span.format('turn')} order by turn, number", values)  # noqa: S608
-    running = con.execute("select status = 'running' from base.runs where id = ?", values[:1]).fetchone()
-    lives = bool(running and running[0])
+    living = select(
+        con,
+        "select id from base.runs where status = 'running' and id in (select unnest(?::varchar[]))",
+        [[encode(r) for r in runs]],
+    )
+    live = {row["id"] for row in living}
     wanted = {c["seen_blob"] for c in calls} | {t["response_blob"] for t in rows}
     bodies = texts(con, [b for b in wanted if b is not None])
     decoded: dict[int, Any] = {}
-    of_turn: dict[int, list[ToolCall]] = {}
+    of_turn: dict[tuple[str, int], list[ToolCall]] = {}
     for call in calls:
-        of_turn.setdefault(call["turn"], []).append(_call(call, bodies, decoded, lives))
-    attempts: dict[int, list[Attempt]] = {}
+        made = _call(call, bodies, decoded, call["run"] in live)
+        of_turn.setdefault((call["run"], call["turn"]), []).append(made)
+    attempts: dict[tuple[str, int], list[Attempt]] = {}
     for row in tries:
-        attempts.setdefault(row["turn"], []).append(_attempt(row))
-    return [_turn(t, of_turn.get(t["number"], []), attempts.get(t["number"], []), bodies, lives) for t in rows]
+        attempts.setdefault((row["run"], row["turn"]), []).append(_attempt(row))
+    found: dict[str, list[Turn]] = {run: [] for run in runs}
+    for row in rows:
+        key = (row["run"], row["number"])
+        found[row["run"]].append(_turn(row, of_turn.get(key, []), attempts.get(key, []), bodies, row["run"] in live))
+    return found
 
 
 def events(con: Connection, run: str) -> list[Event]:
     """Events of a run in order of time."""
-    query = "select * from base.events where run = ? order by happened_at nulls first, turn, kind, detail_json"
-    return [
-        Event(kind=r["kind"], at=r["happened_at"], turn=r["turn"], detail=loads(r["detail_json"]) or {})
-        for r in select(con, query, [encode(run)])
-    ]
+    return events_of(con, [run])[run]
+
+
+def events_of(con: Connection, runs: Sequence[str]) -> dict[str, list[Event]]:
+    """Events of several runs, each in order of time."""
+    query = (
+        "select * from base.events where run in (select unnest(?::varchar[])) "
+        "order by happened_at nulls first, turn, kind, detail_json"
+    )
+    found: dict[str, list[Event]] = {run: [] for run in runs}
+    for r in select(con, query, [[encode(run) for run in runs]]):
+        detail = loads(r["detail_json"]) or {}
+        found[r["run"]].append(Event(kind=r["kind"], at=r["happened_at"], turn=r["turn"], detail=detail))
+    return found
 
 
 def texts(con: Connection, blobs: Sequence[int]) -> dict[int, str]:
@@ -83,7 +110,7 @@ def usage_of(row: Row) -> Usage:
     )
 
 
-def _run(row: Row, inclusive: tuple[Usage, float | None]) -> Run:
+def _run(row: Row, inclusive: tuple[Usage, float | None, int]) -> Run:
     parent = None
     if row["parent_run"]:
         parent = Parent(row["parent_run"], row["parent_turn"], row["parent_call"], row["parent_kind"] or "fork")
@@ -103,16 +130,26 @@ def _run(row: Row, inclusive: tuple[Usage, float | None]) -> Run:
         versions=loads(row["versions_json"]) or {},
         usage=usage_of(row),
         cost_usd=_money(row["cost_usd"]),
-        reported_cost_usd=row["reported_cost_usd"],
+        reported_cost_usd=_reported(row),
+        cost_difference_usd=row.get("difference_usd"),
+        assumed_turns=row.get("assumed_turns") or 0,
+        price_sources=tuple(loads(row.get("price_sources_json")) or ()),
         inclusive_usage=inclusive[0],
         inclusive_cost_usd=inclusive[1],
+        inclusive_unpriced_turns=inclusive[2],
         parent=parent,
         list_price=bool(row["list_price"]),
     )
 
 
-def _inclusive(con: Connection, ids: list[str]) -> dict[str, tuple[Usage, float | None]]:
-    """Usage and cost of each run with its inherited turns and all its sub-agents, each counted once."""
+def _reported(row: Row) -> float | None:
+    """What the source says that a run cost: of the whole, else of its turns."""
+    found: float | None = row["reported_cost_usd"]
+    return row.get("reported_turns_usd") if found is None else found
+
+
+def _inclusive(con: Connection, ids: list[str]) -> dict[str, tuple[Usage, float | None, int]]:
+    """Usage, cost and unpriced turns of each run with its inherited turns and all its sub-agents, each counted once."""
     if not ids:
         return {}
     query = """
@@ -122,22 +159,26 @@ def _inclusive(con: Connection, ids: list[str]) -> dict[str, tuple[Usage, float 
         select t.root, r.id from tree as t join base.runs as r on r.parent_run = t.id
         where r.parent_kind = 'sub-agent'
       )
-      select t.root, r.whole_json, r.id = t.root as own, r.cost_usd,
+      select t.root, r.whole_json, r.id = t.root as own, r.cost_usd, r.unpriced_turns,
         r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h, r.output, r.reasoning,
         r.usage_origin, r.usage_partial
       from tree as t join base.runs as r on r.id = t.id order by t.root, r.id
     """
-    parts: dict[str, list[tuple[Usage, Decimal | None]]] = {i: [] for i in ids}
+    parts: dict[str, list[tuple[Usage, Decimal | None, int]]] = {i: [] for i in ids}
     for row in select(con, query, [[encode(i) for i in ids]]):
         whole = loads(row["whole_json"]) or {}
         if row["own"] and whole:
             usage = Usage(**{n: whole.get(n) for n in USAGE}, origin=whole["origin"], partial=whole["partial"])
             cost = whole["cost_usd"] and Decimal(whole["cost_usd"])
+            unpriced = whole.get("unpriced", row["unpriced_turns"]) or 0
         else:
-            usage, cost = usage_of(row), row["cost_usd"]
+            usage, cost, unpriced = usage_of(row), row["cost_usd"], row["unpriced_turns"] or 0
         if row["own"] or usage.origin != "missing":
-            parts[row["root"]].append((usage, cost))
-    return {root: (_added([p[0] for p in found]), _sum([p[1] for p in found])) for root, found in parts.items()}
+            parts[row["root"]].append((usage, cost, unpriced))
+    return {
+        root: (_added([p[0] for p in found]), _sum([p[1] for p in found]), sum(p[2] for p in found))
+        for root, found in parts.items()
+    }
 
 
 def _added(usages: list[Usage]) -> Usage:
@@ -173,6 +214,14 @@ def _turn(row: Row, calls: list[ToolCall], attempts: list[Attempt], bodies: dict
         mode=row["mode"] or "full",
         usage=usage_of(row),
         cost_usd=_money(row["cost_usd"]),
+        price=TurnPrice(
+            source=row["price_source"],
+            matched=row["price_matched"],
+            why=row.get("price_why"),
+            assumed=tuple(loads(row.get("price_assumed_json")) or ()),
+            served=loads(row.get("served_json")) or {},
+            url=row["url"],
+        ),
         response=loads(bodies.get(row["response_blob"])),
         attempts=tuple(attempts),
         tool_calls=tuple(calls),

@@ -9,7 +9,9 @@ select
   make_timestamp(started_at) as started_at, make_timestamp(ended_at) as ended_at,
   turns, tool_calls, errors, models_json::json::varchar[] as models,
   input, cache_read, cache_write_5m, cache_write_1h, output, reasoning, usage_origin as origin, usage_partial as partial,
-  cost_usd::double as cost_usd, unpriced_turns, reported_cost_usd,
+  cost_usd::double as cost_usd, unpriced_turns, unpriced_turns > 0 as cost_partial, assumed_turns,
+  price_sources_json::json::varchar[] as price_sources,
+  coalesce(reported_cost_usd, reported_turns_usd) as reported_cost_usd, difference_usd as cost_difference_usd,
   parent_run, parent_turn, parent_call, parent_kind,
   limits_json as limits, tags_json as tags, warnings_json as warnings, versions_json as versions, git_commit, list_price
 from base.runs;
@@ -29,7 +31,8 @@ select
   t.generate_ms, t.parse_ms, t.execute_ms, t.resume_ms, t.parse_status,
   t.input, t.cache_read, t.cache_write_5m, t.cache_write_1h, t.output, t.reasoning,
   t.usage_origin as origin, t.usage_partial as partial,
-  t.cost_usd::double as cost_usd, t.price_source, t.price_matched, t.reported_cost_usd,
+  t.cost_usd::double as cost_usd, t.price_source, t.price_matched, t.price_why,
+  t.price_assumed_json::json::varchar[] as price_assumed, t.served_json as served, t.reported_cost_usd,
   t.text, t.thinking, t.message_count, b.text as response
 from base.turns as t join base.runs as r on r.id = t.run left join base.blobs as b on b.id = t.response_blob;
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from ...tracer import paths
 from ...tracer.errors import LooptapeError
 from .. import format as fmt
 from .. import report
+from ..safe_text import clean
 from .options import json_option
 
 SIGNS = {"ok": ("✓", "good"), "warn": ("!", "warn"), "bad": ("✗", "bad"), "info": ("·", "dim")}
@@ -27,6 +29,7 @@ SDKS = ("anthropic", "openai")
 LIBRARIES = ("httpx2", "httpx", "opentelemetry-sdk", "duckdb", "textual")
 ANY_PYTHON = sys.executable
 LOW_DISK = 500_000_000
+OLD_PRICES = 120  # days
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def _checks() -> Iterator[Check]:
         yield from pool.map(_sdk, SDKS)
     yield from _store()
     yield _journals()
-    yield _prices()
+    yield from _prices()
     yield _disk()
     yield from _environment()
 
@@ -162,13 +165,48 @@ def _journals() -> Check:
     return Check("journals", "ok", f"{len(files)} live or waiting, {fmt.size(octets)}" if files else "none")
 
 
-def _prices() -> Check:
-    installed = version("genai-prices")
-    if installed is None:
-        return Check(
+def _prices() -> Iterator[Check]:
+    if version("genai-prices") is None:
+        yield Check(
             "prices", "warn", "genai-prices is not installed: everything is unpriced", "pip install genai-prices"
         )
-    return Check("prices", "ok", f"genai-prices {installed}")
+        return
+    from ...tracer import pricing
+    from ...tracer.prices import listed
+
+    try:
+        using = pricing.sources()
+    except LooptapeError as error:
+        yield Check("prices", "bad", error.what, error.cure)
+        return
+    newest = listed.newest_date()
+    said = f"{using}: {listed.size():,} models, prices up to {newest}"
+    if newest is not None and (datetime.now(tz=UTC).date() - newest).days > OLD_PRICES:
+        yield Check("prices", "warn", f"{said}: that may be too old", "pip install -U genai-prices")
+    else:
+        yield Check("prices", "ok", said)
+    yield from _priced(using)
+
+
+def _priced(using: str) -> Iterator[Check]:
+    """Models without a price among what is stored, and figures of other price lists than today's."""
+    from ...tracer.store import open_store, priced
+
+    if not paths.store_file().exists():
+        return
+    try:
+        with open_store(drain=False) as store:
+            unpriced, sources = priced.unpriced_models(store), priced.price_sources(store)
+    except LooptapeError:
+        return  # the store's own check has told it
+    if unpriced:
+        named = ", ".join(f"{clean(model, limit=40)} ({fmt.counted(turns, 'turn')})" for model, turns in unpriced[:5])
+        more = f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else ""
+        yield Check("prices", "warn", f"no price for {named}{more}", "Put them into a price file: docs/cost.md")
+    older = sum(turns for source, turns in sources.items() if source not in using)
+    if older:
+        said = f"{fmt.counted(older, 'turn')} priced by {', '.join(s for s in sources if s not in using)}"
+        yield Check("prices", "info", said, "looptape sync --reprice works them out by today's list")
 
 
 def _disk() -> Check:

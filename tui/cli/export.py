@@ -159,3 +159,7 @@ def _write(path: Path, form: str, one: Found) -> None:
         write_bytes(path, protobuf(one))
     else:
         write_texts(path, _texts(form, one))
+    if form == "ci-tape":
+        from ...replay.ci.transcript import renew
+
+        renew(path)

@@ -27,7 +27,10 @@ def command(as_json: bool) -> None:
         report.out(report.Styled(title, "accent"))
         report.table([report.Column("")] * 2, [[k, str(v or "-")] for k, v in facts[key].items()], indent="  ")
     report.out(report.Styled("settings", "accent"))
-    rows = [[s["name"], str(s["value"]), f"{s['source']} ({s['where']})", s["env"]] for s in facts["settings"]]
+    rows = [
+        [s["name"], "-" if s["value"] is None else str(s["value"]), f"{s['source']} ({s['where']})", s["env"]]
+        for s in facts["settings"]
+    ]
     report.table([report.Column(c) for c in ("name", "value", "from", "variable")], rows, indent="  ")
 
 

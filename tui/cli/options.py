@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from ...tracer.errors import UsageError
 from ..safe_text import clean
 
 if TYPE_CHECKING:
@@ -55,18 +57,29 @@ def filter_options(function: Any) -> Any:
     return function
 
 
-def asked(now: int, given: dict[str, Any]) -> Filter:
-    """The filter of `filter_options`. Raises UsageError for a time that is none."""
-    from ...replay.filters import moment
-    from ...tracer.store import Filter
+def filter_argument(function: Any) -> Any:
+    """Words of the filter language (`replay.filters`) beside the options; they arrive as ``words``."""
+    return click.argument("words", metavar="[FILTER]...", nargs=-1)(function)
 
-    texts = {name: given[name] for name in ("model", "tool", "text", "status", "task", "outcome")}
-    return Filter(
-        **texts,
-        project=_project(given["project"]),
-        error=given["error"] or None,
-        since=moment(given["since"], now),
-    )
+
+def asked(now: int, given: dict[str, Any], words: Sequence[str] = ()) -> Filter:
+    """The filter of `filter_options` and `filter_argument`, both together.
+
+    Raises:
+        UsageError: A time is none, a key is not known, or a thing is asked for twice.
+    """
+    from ...replay.filters import moment, parse, written
+
+    found = parse(written(words), now)
+    options = {name: given[name] for name in ("model", "tool", "text", "status", "task", "outcome")}
+    options |= {"error": given["error"] or None, "since": moment(given["since"], now)}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"project": _project(given["project"])} if given["project"] is not None else {}
+    for name in options:
+        if getattr(found, name) is not None:
+            raise UsageError("bad-filter", f"{name} is asked for twice", f"Give --{name} or {name}:, not both")
+    where = _project(found.project) if found.project is not None else None
+    return replace(found, **{"project": where} | options)
 
 
 def _project(given: str | None) -> str | None:

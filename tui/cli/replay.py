@@ -9,6 +9,7 @@ import click
 
 from ...tracer.errors import LooptapeError, UsageError
 from .. import report
+from .gate import Reports, gate, report_options
 from .options import json_option, run_argument
 from .program import WithProgram, how, program, replay_options
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("replay", cls=WithProgram)
-@run_argument()
+@run_argument("runs", nargs=-1)
 @replay_options
 @click.option(
     "--with",
@@ -36,11 +37,23 @@ if TYPE_CHECKING:
     "--resume",
     "going_on",
     is_flag=True,
-    help="Go on with a run of the built-in loop (looptape fork) that was interrupted or met a limit. No program.",
+    help="Go on with a run of the built-in loop (looptape fork) that was interrupted or met a limit. No program; "
+    "--max-turns and --max-cost take the place of its limits and count the whole run.",
 )
+@report_options
 @json_option
-def command(run: str, others: tuple[str, ...], proxy: bool, going_on: bool, as_json: bool, **given: Any) -> int:
+def command(
+    runs: tuple[str, ...],
+    others: tuple[str, ...],
+    proxy: bool,
+    going_on: bool,
+    reports: Reports,
+    as_json: bool,
+    **given: Any,
+) -> int:
     """Run a program again against the recording RUN: offline, unless something live is asked for by name.
+
+    Of several recordings each is replayed by itself; the program finds its name in $LOOPTAPE_TAPE.
 
     Every model call is answered from the recording, streams, errors and retries as they happened, and so is
     every tool that is wrapped with @looptape.tool or looptape.tools. The verdict comes last, on stderr (with
@@ -53,37 +66,55 @@ def command(run: str, others: tuple[str, ...], proxy: bool, going_on: bool, as_j
     """
     from .replay_built_in import replay_whole, resume, tell
 
-    argv = program(f"replay {run}")
+    run = runs[0]
+    argv = program(f"replay {' '.join(runs)}")
     settings = how(given)
     if going_on:
-        _alone(settings, plain=argv is None and not others and not proxy)
-        return resume(run, as_json=as_json)
+        _alone(settings, plain=argv is None and not others and not proxy and len(runs) == 1 and not reports)
+        return resume(run, settings.max_turns, settings.max_cost_usd, as_json=as_json)
     if argv is None:
+        _one(runs, reports)
         recording = _joined((run, *others))
-        runs, verdict = replay_whole(recording, begun(settings, recording))
-        tell(runs, verdict, as_json=as_json)
+        opened, verdict = replay_whole(recording, begun(settings, recording))
+        tell(opened, verdict, as_json=as_json)
         return report.FINE if verdict.ok else report.BAD
-    done = _program((run, *others), argv, settings, proxy=proxy)
+    if len(runs) > 1 or reports:
+        return gate(runs, lambda one: _program((one, *others), argv, settings, proxy=proxy), reports, as_json=as_json)
+    done = _program((run, *others), argv, settings, proxy=proxy)[1]
     tell(done.runs, done.verdict, as_json=as_json)
     return done.exit_code
+
+
+def _one(runs: tuple[str, ...], reports: Reports) -> None:
+    """Raises UsageError where no program is named for what needs one."""
+    if len(runs) > 1 or reports:
+        raise UsageError(
+            "no-command",
+            "several recordings, --junit, --github and --summary are for a program that is replayed",
+            f"Write it after two dashes: looptape replay {' '.join(runs)} -- python agent.py",
+        )
 
 
 def _alone(settings: ReplaySettings, *, plain: bool) -> None:
     from ...replay.player.settings import ReplaySettings
 
-    if not plain or settings != ReplaySettings(normalisers=settings.normalisers):
+    capped = replace(ReplaySettings(), max_turns=settings.max_turns, max_cost_usd=settings.max_cost_usd)
+    if not plain or settings != replace(capped, normalisers=settings.normalisers):
         raise UsageError(
             "usage",
-            "--resume goes on with one run of the built-in loop as it was begun: no program, no other options",
+            "--resume goes on with one run of the built-in loop as it was begun: no program; of the options only "
+            "--max-turns and --max-cost",
             "Leave the rest out",
         )
 
 
-def _program(runs: tuple[str, ...], argv: tuple[str, ...], settings: ReplaySettings, *, proxy: bool) -> Rerun:
+def _program(
+    runs: tuple[str, ...], argv: tuple[str, ...], settings: ReplaySettings, *, proxy: bool
+) -> tuple[Recording, Rerun]:
     from ...replay.program.rerun import rerun
 
     recording = _joined(runs)
-    return rerun(recording, argv, begun(settings, recording), proxy=proxy, verb=f"replay {runs[0]}")
+    return recording, rerun(recording, argv, begun(settings, recording), proxy=proxy, verb=f"replay {runs[0]}")
 
 
 def _joined(runs: tuple[str, ...]) -> Recording:

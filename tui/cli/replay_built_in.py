@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import format as fmt
@@ -28,8 +29,11 @@ def replay_whole(recording: Recording, settings: ReplaySettings) -> tuple[list[s
     return [run] if run is not None and home is None else [], verdict
 
 
-def resume(run: str, *, as_json: bool) -> int:
+def resume(run: str, max_turns: int | None, max_cost_usd: float | None, *, as_json: bool) -> int:
     """Goes on with an interrupted run of the built-in loop.
+
+    Args:
+        max_turns, max_cost_usd: In place of the limits that it was begun with; None: as they were.
 
     Raises:
         UsageError: There is no such run, or it is none that can go on.
@@ -40,6 +44,13 @@ def resume(run: str, *, as_json: bool) -> int:
 
     with found(run) as one:
         prepared = prepare(one.store, one.run.id)
+    policy = prepared.policy
+    policy = replace(
+        policy,
+        max_turns=policy.max_turns if max_turns is None else max_turns,
+        max_cost_usd=policy.max_cost_usd if max_cost_usd is None else max_cost_usd,
+    )
+    prepared = replace(prepared, policy=policy)
     with home_for(None) as home, recording_to(home or usual_home()) as active:
         outcome = prepared.go(recorder=active)
     why = f"{outcome.reason}: {outcome.detail}" if outcome.detail else outcome.reason

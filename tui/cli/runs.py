@@ -11,14 +11,15 @@ import click
 from ...tracer import settings
 from ...tracer.errors import UsageError
 from .. import report
-from .options import asked, filter_options, json_option
+from .options import asked, filter_argument, filter_options, json_option
 
 
 @click.command("runs")
+@filter_argument
 @filter_options
 @click.option(
     "--sort",
-    type=click.Choice(("time", "cost", "turns", "errors", "wasted")),
+    type=click.Choice(("time", "cost", "turns", "errors", "wasted", "tokens", "duration", "name")),
     default="time",
     show_default=True,
     help="What comes first: the newest, or the largest.",
@@ -26,16 +27,25 @@ from .options import asked, filter_options, json_option
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many; 0 for all.  [default: 50]")
 @click.option("--all", "with_empty", is_flag=True, help="Also runs without turns.")
 @json_option
-def command(*, sort: str, limit: int | None, with_empty: bool, as_json: bool, **picked: Any) -> None:
-    """List recorded runs, the newest first."""
+def command(
+    *, words: tuple[str, ...], sort: str, limit: int | None, with_empty: bool, as_json: bool, **picked: Any
+) -> None:
+    """List recorded runs, the newest first.
+
+    FILTER are pairs that must all hold, and words to look for in names and titles:
+
+    \b
+      looptape runs 'model:claude*' error:yes 'turns:>20' 'cost:>1' cycle:yes since:7d tag.customer:4711 refund
+    """
     now = time.time_ns() // 1000
     limit = int(settings.effective({"limit": limit})["limit"].value)
-    wanted = replace(asked(now, picked), include_empty=with_empty, sort=sort, limit=limit)
+    wanted = replace(asked(now, picked, words), include_empty=with_empty, sort=sort, limit=limit)
     show_list(wanted, now, as_json=as_json)
 
 
 def show_list(wanted: object, now: int, *, as_json: bool = False) -> int:
     """Prints the runs of a filter; returns how many there are in all."""
+    from ...replay.filters import ready
     from ...tracer.store import Filter
     from .. import json_shape, run_table
     from .reading import reading
@@ -43,11 +53,13 @@ def show_list(wanted: object, now: int, *, as_json: bool = False) -> int:
     if not isinstance(wanted, Filter):
         raise UsageError("bad-filter", "this is no filter")
     with reading() as store:
+        ready(store, wanted, report.progress)
+        report.progress("")
         runs = store.runs(wanted)
         total = store.count(wanted)
         anything = total or store.count(Filter(include_empty=True))
     if as_json:
-        report.data({"runs": [json_shape.run(r) for r in runs], "total": total})
+        report.data({"runs": [json_shape.run(r) for r in runs], "total": total, "sum": json_shape.cost_sum(runs)})
     elif runs:
         run_table.show(runs, now)
     elif anything or total is None:

@@ -25,8 +25,13 @@ ROWS = 1000
     help="How the rows are written.",
 )
 @click.option("-o", "--output", metavar="FILE", help="The file for csv and parquet.")
-def command(query: str, form: str, output: str | None) -> None:
-    """Ask the store in SQL over the views runs, turns, tool_calls, messages, attempts and events."""
+@click.option("--attach", metavar="FILE", help="Also read this DuckDB, Parquet, CSV or JSON file, under its name.")
+def command(query: str, form: str, output: str | None, attach: str | None) -> None:
+    """Ask the store in SQL over the views runs, turns, tool_calls, messages, attempts and events.
+
+    Read-only; no other file and no network but one --attach FILE: prices.csv is the table prices, crm.duckdb the
+    tables crm.NAME.
+    """
     from .reading import reading
 
     if output and form in ("table", "json"):
@@ -34,6 +39,8 @@ def command(query: str, form: str, output: str | None) -> None:
     if form == "parquet" and not output:
         raise UsageError("usage", "parquet needs a file", "Add -o FILE")
     with reading() as store:
+        if attach is not None:
+            store.attach(Path(attach))
         limit = ROWS if form == "table" else None
         columns, types, rows = store.sql(query, limit=None if limit is None else limit + 1)
     if form == "json":
@@ -44,7 +51,7 @@ def command(query: str, form: str, output: str | None) -> None:
             }
         )
     elif form == "csv":
-        _csv(columns, rows, output)
+        write_csv(columns, rows, output)
     elif form == "parquet":
         from ...tracer.store import parquet
 
@@ -71,7 +78,8 @@ def _table(columns: list[str], types: list[Any], rows: list[Any]) -> None:
         report.note("no rows")
 
 
-def _csv(columns: list[str], rows: list[Any], output: str | None) -> None:
+def write_csv(columns: list[str], rows: list[Any], output: str | None) -> None:
+    """Rows as CSV on stdout, or in a file and said so."""
     from .export_rows import csv_lines
 
     text = csv_lines(columns, rows)

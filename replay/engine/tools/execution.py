@@ -48,6 +48,9 @@ class Watch(Protocol):
     def ended(self, token: object, result: ToolResult) -> None:
         """A call is over."""
 
+    def refused(self, call: Wanted, definition: Definition | None) -> ToolResult | None:
+        """What is told in the place of a call that must not run (and is recorded so); None when it may."""
+
     def inside(self, token: object) -> Any:
         """A context manager for the tool's code."""
 
@@ -121,6 +124,9 @@ class Executor:
         return Done(call, result, arguments)
 
     def _one(self, call: Wanted, asked: ToolAsked, definition: Definition, over: threading.Event) -> Done:
+        refused = self.watch.refused(call, definition)
+        if refused is not None:
+            return Done(call, refused, asked.arguments)
         served = self.toolbox.served(asked)
         if served is not None:
             self.watch.ended(self.watch.started(call, definition, served.origin), served)

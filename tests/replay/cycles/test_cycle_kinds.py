@@ -3,7 +3,7 @@
 import pytest
 
 from loop_turns import call, findings, turn
-from looptape.replay.cycles import Declared
+from looptape.replay.cycles import Declared, kinds
 
 PAGE = "\n".join(f"line {n} of the page says something about topic {n * 7}" for n in range(12))
 
@@ -267,3 +267,15 @@ def test_get_reservation_details_is_no_poller_for_the_tail_in_it():
 
 def test_results_that_are_not_known_prove_nothing():
     assert not findings([turn(call("read", {"f": "a"}, None))] * 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "effect"),
+    [
+        ("get_order", "read"), ("read_page", "read"), ("update_reservation_flights", "mutate"), ("book_seat", "mutate"),
+        ("return_order", "mutate"), ("orderDetails", "read"), ("browser_click", "actuate"), ("job_status", "poll"),
+        ("wait_output", "poll"), ("update_status", "mutate"), ("think", "bookkeeping"), ("frobnicate", "unknown"),
+    ],
+)  # fmt: skip
+def test_what_a_tool_does_is_read_off_the_verb_in_its_name(name, effect):
+    assert kinds.effect_of(name, {}) == effect

@@ -73,9 +73,9 @@ def test_two_replays_have_the_same_digest(engine):
 @pytest.mark.parametrize(
     ("what", "old", "new", "path"),
     [
-        ('"tool_result"', "revenue: 1200", "revenue: 9999", "messages[2].content"),
-        ('{"role": "assistant"', "I look it up.", "I guess.", "messages[1].content"),
-        ('{"role": "assistant"', '{"q": "revenue"}', '{"q": "profit"}', "messages[1].content"),
+        ('"tool_result"', "revenue: 1200", "revenue: 9999", "$.messages[2].content"),
+        ('{"role": "assistant"', "I look it up.", "I guess.", "$.messages[1].content"),
+        ('{"role": "assistant"', '{"q": "revenue"}', '{"q": "profit"}', "$.messages[1].content"),
     ],
     ids=["result", "words", "arguments"],
 )

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from looptape.replay.player.events import Events
 from looptape.replay.player.live import with_model
 from looptape.replay.player.stops import ReplayMismatch, ReplayStopped
 from looptape.tracer.model import Usage
 from looptape.tracer.providers import Answer, by_api
-from replayed import Program, Turn, records, request, results, said, then, user
+from played import Program, Turn, records, request, results, said, then, user
 
 
 def loop(length: int = 4, side_effect: str = "unknown") -> list[Turn]:
@@ -158,3 +159,23 @@ def test_a_miss_goes_live_where_that_was_asked_for_and_the_run_stays_live():
     assert not verdict.ok
     assert verdict.live.model == 2
     assert verdict.diverged["turn"] == 2
+
+
+def test_caps_hold_over_all_processes_of_a_replay(tmp_path):
+    turns, more = loop(), {"from_turn": 1, "model": "live", "max_turns": 2}
+    one, other = (Program(records(turns), Events(tmp_path / name), **more) for name in ("1.jsonl", "2.jsonl"))
+    assert one.ask(turns[0].body) is None
+    assert other.ask(turns[1].body) is None
+    with pytest.raises(ReplayStopped, match="2 live turns"):
+        one.ask(turns[2].body)
+
+
+def test_what_another_process_has_spent_counts_too(tmp_path):
+    turns, more = loop(), {"from_turn": 1, "model": "live", "max_cost_usd": 0.01}
+    one, other = (Program(records(turns), Events(tmp_path / name), **more) for name in ("1.jsonl", "2.jsonl"))
+    live = one.asked(turns[0].body)
+    one.player.answer(live)
+    live.turn.answer = Answer(model="claude-sonnet-4-5", usage=Usage(input=10, output=100_000))
+    one.player._caps.settle()  # as when the process ends
+    with pytest.raises(ReplayStopped, match="have cost"):
+        other.ask(turns[1].body)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from looptape.replay.player.stops import ReplayMismatch, ReplayStopped
-from replayed import Program, Turn, records, request, results, said, then, user
+from played import Program, Turn, records, request, results, said, then, user
 
 RECORDED = {
     "model": "acme-large-1", "max_tokens": 100, "metadata": {"user_id": "u-1"},
@@ -19,10 +19,10 @@ NEW = {
                         "text": "Today is 2026-11-29T17:00:00Z, cwd /home/dev/demo, request 9a9a9a9a-0000-4000-8000-000000000009"}])],
 }  # fmt: skip
 FOUR = {
-    "metadata.user_id",
-    "messages[0].content",
-    "messages[0].content[0].text",
-    "messages[0].content[0].cache_control",
+    "$.metadata.user_id",
+    "$.messages[0].content",
+    "$.messages[0].content[0].text",
+    "$.messages[0].content[0].cache_control",
 }
 
 
@@ -43,7 +43,7 @@ def test_what_changes_from_run_to_run_matches_and_each_use_is_listed():  # rpl-0
     assert verdict.ok
     assert {n["path"] for n in verdict.normalised} == FOUR
     assert len(verdict.normalised) == 4
-    assert {n["path"]: n["rule"] for n in verdict.normalised}["messages[0].content[0].text"] == "ids, dates"
+    assert {n["path"]: n["rule"] for n in verdict.normalised}["$.messages[0].content[0].text"] == "ids, dates"
 
 
 def test_exact_reports_the_same_four_paths_and_stops():  # rpl-06
@@ -56,7 +56,7 @@ def test_a_changed_prompt_is_a_miss_that_says_where_and_what_and_how_to_go_on():
     body = request(user("Review case 0001"), system="Be brief.", tools=[{"name": "a"}, {"name": "b"}])
     error = missed(one(body), {**body, "messages": [user("Review case 0002")]})
     assert error.turn == 1
-    assert error.path == "messages[0].content"
+    assert error.path == "$.messages[0].content"
     assert (error.recorded, error.got) == ("Review case 0001", "Review case 0002")
     lines = str(error).splitlines()
     assert len(lines) <= 8
@@ -71,7 +71,7 @@ def test_the_stale_answer_is_never_given_for_a_changed_prompt():
     verdict = program.verdict()
     assert verdict.served.model == 0
     assert verdict.unconsumed.model == 1
-    assert verdict.diverged["path"] == "messages[0].content"
+    assert verdict.diverged["path"] == "$.messages[0].content"
 
 
 def test_long_texts_are_shown_from_where_they_part():
@@ -106,9 +106,9 @@ def test_forms_that_mean_the_same_match_with_a_note_where_the_text_changed(recor
 
 def test_nan_is_refused_with_a_message_that_names_the_place():  # rpl-13
     program = one(request(user("hi"), temperature=float("nan")))
-    with pytest.raises(ReplayStopped, match=r"NaN, which JSON does not have .* at params"):
+    with pytest.raises(ReplayStopped, match=r"NaN, which JSON does not have .* at \$\.params"):
         program.ask(request(user("hi"), temperature=float("nan")))
-    with pytest.raises(ReplayStopped, match=r"at messages\[0\]"):
+    with pytest.raises(ReplayStopped, match=r"at \$\.messages\[0\]"):
         program.ask(request(user([{"type": "text", "text": "NaN", "n": float("inf")}])))
 
 
@@ -133,7 +133,7 @@ def test_results_that_say_something_else_never_match(recorded, got):
     program = Program(records(turns))
     program.ask(body)
     error = missed(program, then(body, answer, results(("t1", got))))
-    assert error.path.startswith("messages[2].content[0].content")
+    assert error.path.startswith("$.messages[2].content[0].content")
     assert error.turn == 2
 
 
@@ -145,7 +145,7 @@ def test_results_given_back_under_each_others_id_do_not_match():
     program = Program(records(turns))
     program.ask(body)
     error = missed(program, then(body, answer, results((ids[1], "one"), (ids[0], "two"))))
-    assert error.path == "messages[2].content[0].tool_use_id"
+    assert error.path == "$.messages[2].content[0].tool_use_id"
 
 
 def test_a_new_id_stands_for_one_recorded_id_only():
@@ -156,7 +156,7 @@ def test_a_new_id_stands_for_one_recorded_id_only():
     error = missed(
         one(request(user(f"a {one_id}"), user(f"b {other}"))), request(user(f"a {other}"), user(f"b {one_id}"))
     )
-    assert error.path == "messages[0].content"
+    assert error.path == "$.messages[0].content"
 
 
 def test_reminders_come_and_go():
@@ -171,7 +171,7 @@ def test_reminders_come_and_go():
     )
     program = one(body)
     assert program.ask(got)
-    assert [(n["path"], n["rule"]) for n in program.verdict().normalised] == [("messages[0].content[0]", "reminders")]
+    assert [(n["path"], n["rule"]) for n in program.verdict().normalised] == [("$.messages[0].content[0]", "reminders")]
 
 
 def test_dialogue_lets_the_prompt_change_and_lists_it_as_drift():
@@ -183,10 +183,10 @@ def test_dialogue_lets_the_prompt_change_and_lists_it_as_drift():
     assert program.ask(changed)
     verdict = program.verdict()
     assert verdict.ok
-    assert {d["path"] for d in verdict.drift} == {"system", "tools[0].description", "temperature"}
-    assert missed(one(body, match="dialogue"), {**changed, "messages": [user("ho")]}).path == "messages[0].content"
+    assert {d["path"] for d in verdict.drift} == {"$.system", "$.tools[0].description", "$.temperature"}
+    assert missed(one(body, match="dialogue"), {**changed, "messages": [user("ho")]}).path == "$.messages[0].content"
     renamed = {**changed, "tools": [{**tool, "name": "see"}]}
-    assert missed(one(body, match="dialogue"), renamed).path == "tools[0].name"
+    assert missed(one(body, match="dialogue"), renamed).path == "$.tools[0].name"
 
 
 def loop(word: str, length: int = 4) -> list[Turn]:
@@ -216,7 +216,7 @@ def test_a_rule_that_applied_to_an_early_message_is_noted_once():
     program = Program(records(first))
     for turn in second:
         assert program.ask(turn.body)
-    assert [(n["turn"], n["path"]) for n in program.verdict().normalised] == [(1, "messages[0].content")]
+    assert [(n["turn"], n["path"]) for n in program.verdict().normalised] == [(1, "$.messages[0].content")]
 
 
 def test_the_miss_names_the_turn_that_was_next_and_the_place_in_its_history():
@@ -227,7 +227,7 @@ def test_the_miss_names_the_turn_that_was_next_and_the_place_in_its_history():
     got = json.loads(json.dumps(turns[2].body))
     got["messages"][4]["content"] = "less 2"
     error = missed(program, got)
-    assert (error.turn, error.path, error.recorded, error.got) == (3, "messages[4].content", "more 2", "less 2")
+    assert (error.turn, error.path, error.recorded, error.got) == (3, "$.messages[4].content", "more 2", "less 2")
 
 
 def test_a_turn_that_is_asked_again_says_that_its_answer_was_given():
@@ -244,7 +244,7 @@ def test_a_request_beyond_the_recording_names_the_nearest_turn():
         program.ask(turn.body)
     error = missed(program, then(turns[1].body, said("answer 2", message="msg_2"), user("and now?")))
     assert error.turn == 2
-    assert error.path == "messages[3]"
+    assert error.path == "$.messages[3]"
     assert error.recorded is None
 
 
@@ -261,7 +261,7 @@ def test_users_normalisers_apply_and_are_named(tmp_path, monkeypatch):
 def test_the_stream_flag_matters_in_exact_only():
     body = request(user("hi"))
     assert one(body).player.answer(one(body).asked({**body, "stream": True}))
-    assert missed(one(body, match="exact"), {**body, "stream": True}).path == "stream"
+    assert missed(one(body, match="exact"), {**body, "stream": True}).path == "$.stream"
 
 
 def test_a_turn_whose_answer_was_lost_stops_there_and_says_how_to_go_on():
@@ -291,3 +291,19 @@ def test_what_only_tells_where_and_when_it_ran_matches_by_its_rule(recorded, got
     program = one(request(user(recorded.format(**filled))))
     assert program.ask(request(user(got.format(**filled))))
     assert [n["rule"] for n in program.verdict().normalised] == [rule]
+
+
+def test_what_a_client_says_of_itself_may_differ_but_not_be_missing():
+    body = request(user("hi"), client_metadata={"turn": '{"id": "a", "started_ms": 1}', "window": "w:0"})
+    got = {**body, "client_metadata": {"turn": '{"id": "b", "started_ms": 2}', "window": "w:0"}}
+    program = one(body)
+    assert program.ask(got)
+    assert [(n["path"], n["rule"]) for n in program.verdict().normalised] == [("$.client_metadata.turn", "ids")]
+    assert missed(one(body, match="exact"), got).path == "$.client_metadata.turn"
+    assert missed(one(body), {**body, "client_metadata": {"window": "w:0"}}).path == "$.client_metadata.turn"
+
+
+def test_the_same_reminder_at_another_place_is_named_by_its_rule():
+    program = one(request(user("fix it<system-reminder>x</system-reminder>")))
+    assert program.ask(request(user("fix<system-reminder>x</system-reminder> it")))
+    assert [n["rule"] for n in program.verdict().normalised] == ["reminders"]

@@ -12,7 +12,7 @@ from looptape.replay.player.normalise import Normaliser
 from looptape.replay.player.rules import around
 from looptape.replay.player.stops import ReplayMismatch
 from looptape.tracer.canonical import canonical
-from replayed import Program, Turn, records, request, said, user
+from played import Program, Turn, records, request, said, user
 
 pieces = st.sampled_from(
     ["a", " ", "1", "é", "e\u0301", "\n", "<system-reminder>x</system-reminder>", "Token usage: 1/2; 1 remaining", "2026-11-29",
@@ -119,7 +119,7 @@ def test_any_single_edit_is_reported_at_exactly_its_path_in_exact_mode(body, dat
     holder[key] = old + "!" if isinstance(old, str) else (not old if isinstance(old, bool) else old + 7)
     with pytest.raises(ReplayMismatch) as caught:
         Program(records([Turn(body, said("ok"))]), match="exact").ask(edited)
-    assert caught.value.paths == (path,)
+    assert caught.value.paths == (f"$.{path}",)
 
 
 @settings(max_examples=30, deadline=None)

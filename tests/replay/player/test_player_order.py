@@ -10,7 +10,7 @@ import pytest
 
 from looptape.replay.player import order
 from looptape.tracer.substitute import ToolAsked
-from replayed import Program, Turn, records, request, results, said, then, user
+from played import Program, Turn, records, request, results, said, then, user
 
 CALLS = (("t1", "a", {"x": 1}), ("t2", "b", {"x": 1}), ("t3", "a", {"x": 2}))
 VALUES = {"t1": "ra", "t2": "rb", "t3": "ra2"}

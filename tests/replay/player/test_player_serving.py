@@ -4,7 +4,7 @@ import pytest
 
 from looptape.replay.player.stops import ReplayMismatch, UnwrappedTools
 from looptape.tracer import substitute
-from replayed import START, Program, Turn, forget_wrapped, records, request, results, said, then, user
+from played import START, Program, Turn, forget_wrapped, records, request, results, said, then, user
 
 POP = {"queue": "q"}
 
@@ -159,8 +159,8 @@ def test_a_server_held_conversation_is_answered_by_its_whole_list():
     assert program.verdict().ok
 
 
-def test_tools_that_are_not_wrapped_stop_it_before_turn_one_and_are_listed():
-    forget_wrapped()
+def test_tools_that_are_not_wrapped_stop_it_before_turn_one_and_are_listed(monkeypatch):
+    forget_wrapped(monkeypatch)
     turns = popping()
     program = Program(records(turns), unwrapped="stop")
     with pytest.raises(UnwrappedTools) as caught:
@@ -169,14 +169,11 @@ def test_tools_that_are_not_wrapped_stop_it_before_turn_one_and_are_listed():
     assert caught.value.exit_code == 2
     assert program.verdict().served.model == 0
     substitute.register("pop_next")
-    try:
-        assert program.ask(turns[0].body) == turns[0].response
-    finally:
-        forget_wrapped()
+    assert program.ask(turns[0].body) == turns[0].response
 
 
-def test_unwrapped_tools_that_really_ran_are_counted_and_do_not_spoil_the_verdict():
-    forget_wrapped()
+def test_unwrapped_tools_that_really_ran_are_counted_and_do_not_spoil_the_verdict(monkeypatch):
+    forget_wrapped(monkeypatch)
     turns = popping()
     program = Program(records(turns), unwrapped="run")
     for turn in turns:

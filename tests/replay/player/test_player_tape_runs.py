@@ -7,7 +7,7 @@ import pytest
 from looptape.replay.player import tape_runs
 from looptape.tracer import tape
 from looptape.tracer.errors import LooptapeError
-from replayed import ROOT, Turn, records, request, results, said, then, user, write
+from played import ROOT, Turn, records, request, results, said, then, user, write
 
 
 def loop() -> list[Turn]:

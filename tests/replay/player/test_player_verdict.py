@@ -5,7 +5,7 @@ import json
 from looptape.replay.player import events
 from looptape.replay.player.settings import ReplaySettings
 from looptape.replay.verdict import judge
-from replayed import Program, Turn, records, request, said, user
+from played import Program, Turn, records, request, said, user
 
 
 def two() -> list:

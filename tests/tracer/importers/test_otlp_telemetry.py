@@ -70,7 +70,7 @@ def claude_logs():
     return [
         log("claude_code.api_request_body", {**mine, "body": json.dumps(BODY), "request_body_id": "b1"}, number=0xF),
         log("claude_code.api_response_body", {**mine, "body": json.dumps(ANSWER), "request_body_id": "b1", "request_id": "req_1"}, at=90, number=0xF),
-        log("claude_code.api_request", {**mine, **USED, "cache_creation_1h_tokens": 4, "model": "claude-x", "request_id": "req_1", "duration_ms": 80}, at=95, number=0xF),
+        log("claude_code.api_request", {**mine, **USED, "cache_creation_1h_tokens": 4, "cost_usd": 0.25, "speed": "fast", "model": "claude-x", "request_id": "req_1", "duration_ms": 80}, at=95, number=0xF),
     ]  # fmt: skip
 
 
@@ -95,6 +95,7 @@ def test_claude_code_bodies_in_log_records_make_the_turn_lossless():
     found = told(made)
     (end,) = found.of("turn_end")
     assert (end["response_id"], end["request_id"]) == ("msg_1", "req_1")
+    assert (end["reported_cost_usd"], end["usage_raw"]["speed"]) == (0.25, "fast")
     usage = end["usage"]
     assert [usage[n] for n in ("input", "cache_read", "cache_write_5m", "cache_write_1h", "output")] == [5, 3, 0, 4, 2]
     assert found.request(1) == BODY["messages"]

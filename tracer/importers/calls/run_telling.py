@@ -129,6 +129,9 @@ class _Teller:
         at = max(ended, default=None)
         last = links[-1].call if links else None
         agent = run.agent
+        if agent is not None and agent.usage is not None:  # a sum over its calls: told, never counted
+            told = {"span_name": agent.name, "scope": agent.scope, "span_id": agent.span_id}
+            builder.event("span_usage", at, **told, input_total=agent.usage.context, output=agent.usage.output)
         if last is not None and last.status != "ok":
             builder.end("failed" if last.status == "error" else "interrupted", last.error or last.error_type, at)
         elif agent is not None and agent.status == "error":

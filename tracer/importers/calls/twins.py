@@ -174,4 +174,5 @@ def _note(call: ModelCall, inner: ModelCall) -> Mapping[str, Any]:
     told = {"span_name": call.name, "scope": call.scope, "trace_id": call.trace_id, "span_id": call.span_id}
     counts = {"input_total": usage.context, "output": usage.output, "cache_read": usage.cache_read}
     told["inner_span_id"] = inner.span_id
+    told["inner_scope"] = inner.scope
     return {k: v for k, v in {**told, **counts}.items() if v is not None}

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...model import Usage
 from ..calls.model_call import AgentSpan, ModelCall, ToolSpan
+from ..document import money
 from . import figures, genai, raw
 from .blocks import arguments
 from .figures import number, text
@@ -104,6 +105,7 @@ def _call(span: RawSpan, told: _Logs) -> ModelCall:
         request_id=request,
         response_id=None,  # the attribute holds the request's id
         usage=_usage(given, told.usage.get(request or "")) or base.usage,
+        reported_cost_usd=_cost(told.usage.get(request or "")),
         stop_reason=text(given.get("stop_reason")),
         conversation=text(given.get("session.id")),
         attempts=attempts,
@@ -155,6 +157,7 @@ def _call_of_log(request: str, log: RawEvent, told: _Logs, parent: str | None) -
         model=text(given.get("model")),
         request_id=request,
         usage=_usage(given, log),
+        reported_cost_usd=_cost(log),
         started_at=start,
         ended_at=log.at,
         first_chunk_at=_plus(start, given.get("ttft_ms")),
@@ -177,7 +180,7 @@ def _usage(given: Any, log: RawEvent | None) -> Usage | None:
     if counted is None and output is None:
         return None
     five = write if hour is None or write is None else max(0, write - hour)
-    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
+    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "speed")
     return Usage(
         input=counted,
         cache_read=number(given.get("cache_read_tokens")),
@@ -185,8 +188,13 @@ def _usage(given: Any, log: RawEvent | None) -> Usage | None:
         cache_write_1h=hour,
         output=output,
         origin="recorded",
-        raw={k: given[k] for k in names if k in given},
+        raw={k: v for k, v in {**split, **given}.items() if k in names},
     )
+
+
+def _cost(log: RawEvent | None) -> float | None:
+    """What Claude Code itself worked out for the call."""
+    return money(log.attributes.get("cost_usd")) if log is not None else None
 
 
 def _attempts(given: Any, span: RawSpan) -> tuple[dict[str, Any], ...]:

@@ -60,8 +60,15 @@ def usage(given: Mapping[str, Any]) -> Usage | None:
         write=first(given, _WRITE),
         hour=number(given.get(_HOUR)),
         reasoning=first(given, _REASONING),
-        raw={k: v for k, v in given.items() if ".usage." in k},
+        raw={k: v for k, v in given.items() if ".usage." in k} | _tier(given),
     )
+
+
+def _tier(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The service tier that answered: part of what a call costs."""
+    names = ("openai.response.service_tier", "gen_ai.openai.response.service_tier")
+    told = [given[name] for name in names if name in given]
+    return {"service_tier": told[0]} if told else {}
 
 
 def split(

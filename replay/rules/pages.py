@@ -1,0 +1,25 @@
+"""The pages of the rules, as they ship: what, why, evidence, fix, example."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from ...tracer.errors import UsageError
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "rules"
+
+
+def page(rule: str) -> str:
+    """The page of a rule, Markdown.
+
+    Raises:
+        UsageError: There is no such rule, or its page is not installed (a rule of another distribution).
+    """
+    known = sorted(file.stem for file in FOLDER.glob("[A-Z][0-9][0-9].md"))
+    wanted = rule.strip().upper()
+    if wanted in known:
+        return (FOLDER / f"{wanted}.md").read_text("utf-8")
+    close = difflib.get_close_matches(wanted, known, 1)
+    cure = f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}"
+    raise UsageError("unknown-rule", f"there is no page of a rule {rule!r}", cure)

@@ -1,0 +1,109 @@
+"""`looptape stats`: cost, turns, tokens, time and errors of many runs, grouped."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...tracer.errors import LooptapeError, UsageError
+from .. import report
+from .options import asked, filter_options
+
+if TYPE_CHECKING:
+    from ...replay.analytics import Table
+    from ...tracer.store import Filter, Store
+
+CYCLES_SECONDS = 20.0
+"""How long the overview looks for cycles in runs it has not looked at; it says what is left."""
+
+
+@click.command("stats")
+@click.option("--by", metavar="WHAT", help="model, day, tool, project, task, outcome, run, tag, agent, provider, source; tag.NAME; two with a comma.")  # fmt: skip
+@filter_options
+@click.option("--format", "form", type=click.Choice(("table", "json", "csv", "parquet")), default="table", show_default=True, help="How it is written.")  # fmt: skip
+@click.option("-o", "--output", metavar="FILE", help="The file for csv and parquet.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def command(by: str | None, form: str, output: str | None, as_json: bool, **picked: Any) -> None:
+    """Cost, turns, tokens, cache hits, time and errors of the runs that a filter picks.
+
+    Without --by: an overview. With --task and without --by: the history of that task, run by run. --since counts the
+    turns that began since then.
+    """
+    form = "json" if as_json else form
+    if output and form in ("table", "json"):
+        raise UsageError("usage", f"-o is for csv and parquet, not {form}", "Redirect stdout instead")
+    if form == "parquet" and not output:
+        raise UsageError("usage", "parquet needs a file", "Add -o FILE")
+    names = [n.strip() for n in by.split(",")] if by else []
+    if "tool" in names and len(names) > 1:
+        raise UsageError("usage", "tools are counted alone", "Use --by tool")
+    wanted = asked(time.time_ns() // 1000, picked)
+    if not names and not wanted.task and form in ("csv", "parquet"):
+        raise UsageError("usage", f"the overview is several tables, not one {form} file", "Say --by model, for one")
+    _run(names, wanted, form, output)
+
+
+def _run(names: list[str], wanted: Filter, form: str, output: str | None) -> None:
+    from .reading import reading
+
+    with reading() as store:
+        if not names and not wanted.task:
+            _overview(store, wanted, form)
+            return
+        _write(_table(store, names, wanted), names, form, output)
+
+
+def _table(store: Store, names: list[str], wanted: Filter) -> Table:
+    from ...replay import analytics
+
+    if not names:
+        return analytics.history(store, wanted.task or "", replace(wanted, task=None))
+    if names == ["tool"]:
+        return analytics.tools(store, wanted)
+    if names == ["task"]:
+        return analytics.tasks(store, wanted)
+    return analytics.stats(store, names, wanted)
+
+
+def _write(table: Table, names: list[str], form: str, output: str | None) -> None:
+    from .. import stats_text
+
+    if form == "json":
+        report.data({"by": names, "rows": stats_text.as_json(table), "notes": list(table.notes)})
+        return
+    if form == "table":
+        stats_text.show(table, names)
+        return
+    if form == "parquet":
+        from ...tracer.store import parquet
+
+        fields = table.fields
+        parquet.write(Path(output or "").expanduser(), [f.name for f in fields], [f.type for f in fields], table.rows)
+    else:
+        from .sql import write_csv
+
+        write_csv([f.name for f in table.fields], list(table.rows), output)
+        return
+    report.note(f"wrote {len(table.rows):,} rows to {output}")
+
+
+def _overview(store: Store, wanted: Filter, form: str) -> None:
+    from ...replay import analytics
+    from .. import stats_text
+
+    left = 0
+    try:
+        left = analytics.keep_cycles(store, wanted, seconds=CYCLES_SECONDS, tell=report.progress)
+    except LooptapeError as trouble:
+        report.note(f"cycles of new runs could not be kept: {trouble.what}")
+    finally:
+        report.progress("")
+    found = analytics.overview(store, wanted, not_looked_at=left)
+    if form == "json":
+        report.data(stats_text.overview_json(found))
+    else:
+        stats_text.show_overview(found)
