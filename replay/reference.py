@@ -97,8 +97,11 @@ def find(store: Store, reference: Reference, project: str | None = None) -> Foun
     if exact or len(candidates) == 1:
         return _checked(Found((exact or candidates)[0], store, reference.first, reference.last))
     if named:
-        newest = max(named, key=lambda r: r.started_at or 0)
-        said = f"{len(named)} runs have this name: the newest is {newest.id}" if len(named) > 1 else None
+        # a replay has the name of what it repeats: the run itself is meant
+        own = [r for r in named if r.source != "replay"] or named
+        newest = max(own, key=lambda r: r.started_at or 0)
+        what = "runs" if len(own) == len(named) else "runs beside its replays"
+        said = f"{len(own)} {what} have this name: the newest is {newest.id}" if len(own) > 1 else None
         return _checked(Found(newest, store, reference.first, reference.last, said))
     listed = ", ".join(_label(r) for r in candidates[:5]) + (", …" if len(candidates) > 5 else "")
     raise UsageError(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
+import ssl
 import tempfile
 
 import pytest
@@ -27,6 +29,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave nothing behind."""
     if _home in config.stash:
         config.stash[_home].cleanup()
+
+
+# Every SDK client reads all certificates of the system, in a third of a tenth of a second; tests make hundreds of them.
+ssl.create_default_context = functools.lru_cache(ssl.create_default_context)
 
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt would wait for ever.

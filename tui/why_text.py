@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
@@ -23,8 +24,8 @@ COLUMNS = (
 )
 
 
-def show(found: Explanation) -> None:
-    """Prints the explanation."""
+def show(found: Explanation, commands: Collection[str]) -> None:
+    """Prints the explanation. ``commands``: those that it may send the reader to."""
     for line in headline(found):
         report.out(*line)
     for note in found.notes:
@@ -36,7 +37,7 @@ def show(found: Explanation) -> None:
         report.table(COLUMNS, [_row(found, p, most) for p in parts])
     if left := len(found.parts) - len(parts):
         report.out(Styled(f"{left} smaller {'part' if left == 1 else 'parts'} in --json", "dim"))
-    places = _places(found)
+    places = _places(found, commands)
     if places:
         report.out("")
         report.table((Column("look at"), Column("", grow=True)), places)
@@ -51,7 +52,8 @@ def headline(found: Explanation) -> list[tuple[report.Part, ...]]:
     if found.usual.amount is None:
         lines: list[tuple[report.Part, ...]] = [(Styled(f"{name} took {amount} and {turns}", "bold"),)]
         if top is not None:
-            lines.append((f"Most of it: {_cause(found, top)}, {_amount(found.unit, top.amount)}.",))
+            word = "Most of it" if top.amount * 2 >= found.amount else "The largest part"
+            lines.append((f"{word}: {_cause(found, top)}, {_amount(found.unit, top.amount)}. {top.what}",))
         return lines
     above = _difference(found)
     usual = f"{_amount(found.unit, found.usual.amount)} and {_turns(found.usual.turns)} ({_source(found)})"
@@ -128,11 +130,8 @@ def _row(found: Explanation, part: Part, most: Decimal) -> list[report.Part]:
     ]
 
 
-def _places(found: Explanation) -> list[list[report.Part]]:
-    """Commands that show the largest parts, those that this looptape has."""
-    from .cli import COMMANDS
-
-    known = {c.name for c in COMMANDS}
+def _places(found: Explanation, known: Collection[str]) -> list[list[report.Part]]:
+    """Commands that show the largest parts."""
     run = found.run.id[:8]
     places: dict[str, str] = {}
     shown = [p for p in found.parts if p.at and p.amount > 0 and p.cause != "unexplained"][:3]

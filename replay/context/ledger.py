@@ -11,6 +11,10 @@ Key = tuple[str, str | None]
 """Origin and tool."""
 
 
+_LEAST = 0.3
+"""Share of its estimate that a recorded output must come to, to be believed."""
+
+
 class Ledger:
     """Keeps the tokens of a window's pieces from turn to turn.
 
@@ -37,7 +41,7 @@ class Ledger:
             rate = self.rate
             for piece in pieces:
                 piece.tokens = piece.estimate * rate
-        elif said and rest and answer and 0 < answer < recorded:
+        elif said and rest and answer and _likely(said, answer) and answer < recorded:
             _share(said, answer)
             _share(rest, recorded - answer)
             self._learn(pieces, recorded)
@@ -79,6 +83,11 @@ class Ledger:
     def _learn(self, pieces: Sequence[Piece], recorded: int) -> None:
         self._given += recorded
         self._estimated += sum(p.estimate for p in pieces)
+
+
+def _likely(said: Sequence[Piece], answer: int) -> bool:
+    """False for an output that cannot be all of the answer: some sources keep what the stream's head said."""
+    return answer >= _LEAST * sum(p.estimate for p in said)
 
 
 def _share(pieces: Sequence[Piece], tokens: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,13 @@ from ..alike import decoded
 from ..message_parts import parts, plain_text, role
 from .estimate import image_tokens, images, json_tokens, text_tokens
 
-ORIGINS = ("system", "tools", "user", "assistant", "thinking", "arguments", "result", "image", "other")
+ORIGINS = (
+    "system", "tools", "user", "assistant", "thinking", "arguments", "result", "image", "other", "unrecorded",
+)  # fmt: skip
 """In the order of a table: where the tokens of a window come from."""
 
 _ASSISTANT = ("assistant", "thinking", "arguments")
+_FITS, _SLACK = 2.0, 200  # a total beyond this many times the estimate, and so many tokens, holds more than is recorded
 _IMAGE_WORDS = ("image", "document", "inlineData", "inline_data", "fileData", "file")
 
 
@@ -93,6 +96,14 @@ def of_tools(text: str | None, since: int) -> Entry:
         said = json.dumps(tool, ensure_ascii=False)
         found.append(Piece("tools", tool_name(tool), said, json_tokens(said)))
     return Entry(None, since, found)
+
+
+def unrecorded(pieces: Sequence[Piece], recorded: int | None) -> list[Piece]:
+    """What a first request held beyond its pieces, where neither system nor tools were recorded; nothing if it fits."""
+    known = sum(p.estimate for p in pieces)
+    if recorded is None or recorded <= _FITS * known + _SLACK or any(p.origin in ("system", "tools") for p in pieces):
+        return []
+    return [Piece("unrecorded", None, "", recorded - known)]
 
 
 def tool_name(tool: Any) -> str | None:

@@ -10,7 +10,7 @@ from ...tracer.store.windows import Sent, Step
 from ..alike import cached_key
 from .answers import Growth, Removed
 from .ledger import Key, Ledger, answer_tokens, apportion
-from .pieces import Entry, Piece, of_message, of_system, of_tools
+from .pieces import Entry, Piece, of_message, of_system, of_tools, unrecorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Sweep:
     def __init__(self, turns: Sequence[Turn]) -> None:
         self.entries: list[Entry] = []
         self.system, self.tools = of_system(None, 0), of_tools(None, 0)
+        self.lacking = Entry(None, 0, [])  # what the first request held and nobody recorded
         self.ledger = Ledger()
         self.growth: list[Growth] = []
         self.removed: list[Removed] = []
@@ -46,9 +47,11 @@ class Sweep:
         come = [p for e in changed.come for p in e.pieces]
         heads = self._heads(step, gone, come)
         self.ledger.go(gone)
-        if gone and changed.gone:
-            before = sum(p.tokens for p in gone)
+        before = sum(p.tokens for e in changed.gone for p in e.pieces)
         recorded = None if gone or heads else self._gained(turn)
+        if self._before is None:
+            self.lacking.pieces = unrecorded(come, recorded)
+            come += self.lacking.pieces
         self.ledger.come(come, recorded, self._answered(come))
         if changed.gone:
             self._note_removed(step, turn, changed, before)
@@ -58,7 +61,7 @@ class Sweep:
 
     def pieces(self) -> list[Piece]:
         """All pieces of the window in order."""
-        return [p for e in (self.system, self.tools, *self.entries) for p in e.pieces]
+        return [p for e in (self.system, self.tools, self.lacking, *self.entries) for p in e.pieces]
 
     def _entered(self, step: Step, old: Sequence[Entry]) -> list[Entry]:
         """The entries of what was added: those that only moved, or lost a cache mark, stay the same."""

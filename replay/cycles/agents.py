@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from . import masks
 from .history import Alert, History
 from .repeats import REACH
-from .rounds import Round
+from .rounds import Move, Round
 
 HANDOVERS = 3
 SPAWNS = 3
@@ -57,8 +57,7 @@ class PingPong:
 class _Spawn:
     turns: list[int]
     words: frozenset[int]
-    key: int
-    result: int | None
+    things: frozenset[int]
     talks: int
     step: int
 
@@ -74,11 +73,9 @@ class SameSubAgent:
         for move in round_.moves:
             if not move.spawn or move.result is None:
                 continue
-            known = next((s for s in reversed(self.past) if self._same(s, move.words, history, round_.number)), None)
+            known = next((s for s in reversed(self.past) if self._same(s, move, history, round_.number)), None)
             if known is None:
-                self.past.append(
-                    _Spawn([round_.number], move.words, move.key, move.result, history.talks, history.step)
-                )
+                self.past.append(_Spawn([round_.number], move.words, move.things, history.talks, history.step))
                 continue
             known.turns.append(round_.number)
             known.words, known.step = move.words, history.step
@@ -87,10 +84,11 @@ class SameSubAgent:
                 yield Alert("sub_agent", ("spawn", turns[0]), turns, len(turns), 1, (move.short,), SPAWNS, 0.8)
                 return
 
-    def _same(self, spawn: _Spawn, words: frozenset[int], history: History, number: int) -> bool:
+    def _same(self, spawn: _Spawn, move: Move, history: History, number: int) -> bool:
+        """The same words about another file or ticket are another task of a list."""
         if spawn.talks != history.talks or history.step - spawn.step > REACH or spawn.turns[-1] == number:
             return False
-        return masks.alike(spawn.words, words) >= SPAWNS_ALIKE
+        return spawn.things == move.things and masks.alike(spawn.words, move.words) >= SPAWNS_ALIKE
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from .repeats import NearCall, Period, SameCall
 from .rounds import Round, dump, load, reduce
 from .seen import CallSeen, TurnSeen
 from .stretch import Facts, Stretch, rank
-from .texts import Chant, SameWords, chant
+from .texts import Chant, SameTalk, SameWords, chant
 
 FACTS = 20_000
 """Turns whose figures are kept for the waste of stretches that begin in the past."""
@@ -57,7 +57,7 @@ class CycleDetector:
         self._declared = declared or Declared()
         self._level = LEVELS.index(level)
         self._agents: dict[str, _Agent] = {}
-        self._between = _Agent(History(""), (PingPong(),))
+        self._between = _Agent(History(""), (PingPong(), SameTalk()))
         self._facts: OrderedDict[int, Facts] = OrderedDict()
         self._closed: list[Stretch] = []
         self._kept: deque[Round] = deque(maxlen=KEPT)

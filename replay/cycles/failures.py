@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from .history import Alert, History
+from .history import LONGER, Alert, History
 from .repeats import NEED_PATIENT, REACH
 from .rounds import Move, Round
 
@@ -20,6 +20,8 @@ AFTER_EDITS = 6
 EMPTY = 6
 EMPTY_OF = 8
 NOTHING_NEW = 8
+VERDICT = 80
+"""Characters up to which one line is a verdict on what was asked, not a view of something."""
 
 
 @dataclass(slots=True)
@@ -30,7 +32,10 @@ class _Errors:
     talks: int
     step: int
     error: int | None
+    same: int = 0
+    """How often the very same error came in a row."""
     keys: set[int] = field(default_factory=set)
+    entities: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -62,8 +67,10 @@ class SameError:
         if not past.turns or past.turns[-1] != round_.number:
             past.turns.append(round_.number)
             past.times.append(round_.started_at)
+        past.same = past.same + 1 if past.error == move.same_error else 1
         past.epoch, past.talks, past.step, past.error = history.epoch, history.talks, history.step, move.same_error
         past.keys.add(move.key)
+        past.entities.add(move.entity)
         self.found[move.shape] = past
         self.found.move_to_end(move.shape)
         while len(self.found) > 500:
@@ -82,7 +89,7 @@ class SameError:
             return NEED_PATIENT
         if move.transient:
             return GROWING if _growing(past.times) else TRANSIENT
-        return MISSING if move.missing and len(past.keys) > 2 else SAME_KIND
+        return MISSING if move.missing and _tries_out(past, move) else SAME_KIND
 
     def _over(self, past: _Errors, move: Move, history: History) -> bool:
         if past.epoch != history.epoch or history.step - past.step > REACH:
@@ -95,11 +102,18 @@ class SameError:
             self.found.pop(shape, None)
 
 
+def _tries_out(past: _Errors, move: Move) -> bool:
+    """True while one thing after the other is looked for; not while it is the same one that is not there."""
+    if move.entity:
+        return len(past.entities) > 2
+    return len(past.keys) > 2 and not (move.about and past.same >= SAME_KIND)
+
+
 def _growing(times: list[int | None]) -> bool:
     """True when each wait is clearly longer than the one before."""
     known = [t for t in times if t is not None]
     gaps = [b - a for a, b in pairwise(known)]
-    return len(gaps) >= 2 and all(b >= 1.3 * a for a, b in pairwise(gaps))
+    return len(gaps) >= 2 and all(b >= LONGER * a for a, b in pairwise(gaps))
 
 
 @dataclass(slots=True)
@@ -180,16 +194,17 @@ class NothingNew:
 
     turns: list[int] = field(default_factory=list)
     mark: tuple[int, int] = (0, 0)
+    asked: OrderedDict[int, None] = field(default_factory=OrderedDict)
 
     def feed(self, round_: Round, history: History) -> Iterator[Alert]:
-        """Waiting, keeping books, and changes count for nothing here."""
+        """Waiting, keeping books, and changes count for nothing here; nor does a word (ok, positive) to a new question."""
         if self.mark != (history.epoch, history.talks):
             self.mark = (history.epoch, history.talks)
             self.turns = []
         looked = [
             m for m in round_.moves if m.effect in ("read", "unknown", "command", "actuate") and m.result is not None
         ]
-        looked = [m for m in looked if m.lines or m.failed]
+        looked = [m for m in looked if (m.lines and not self._verdict(m)) or m.failed]
         if not looked or history.patient or history.waits():
             return
         if history.fresh:
@@ -199,6 +214,15 @@ class NothingNew:
         if len(self.turns) >= 3:
             calls = (looked[-1].short,)
             yield Alert("stagnation", ("nothing",), tuple(self.turns), len(self.turns), 1, calls, NOTHING_NEW, 0.7)
+
+
+    def _verdict(self, move: Move) -> bool:
+        """One short line in answer to a call that was never made: what is classified, checked, counted one by one."""
+        new = move.key not in self.asked
+        self.asked[move.key] = None
+        while len(self.asked) > 2000:
+            self.asked.popitem(last=False)
+        return new and len(move.lines) == 1 and move.size <= VERDICT and not move.search
 
 
 @dataclass(slots=True)

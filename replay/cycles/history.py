@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 
+from . import masks
 from .rounds import Move, Round
 
 LINES = 40_000
@@ -17,7 +19,15 @@ _PATIENCE = re.compile(
     r"|\bevery \d+ (?:s|sec|seconds|min|minutes)\b|\bkeep (?:trying|polling|checking|running)\b|\bflaky\b|\bstress",
     re.IGNORECASE,
 )
+_PATIENCE_ELSEWHERE = re.compile(
+    r"\d+ ?(?:mal|veces|fois|vezes|volte|raz[ay]?|keer|次|回|遍|번|раз)|\b(?:wiederhol|répét|repet|repit|ripet|повтор)\w*"
+    r"|\bsolange\b|\bbis (?:er|sie|es|der|die|das)\b|\bhasta que\b|\bjusqu['’]|\baté que\b|\bfinché\b|\bпока\b|直到|重复|繰り返|まで|반복",
+    re.IGNORECASE,
+)
+"""The same in other languages."""
 _SHORT_MESSAGE = 600
+LONGER = 1.3
+"""How much longer a wait is than the one before where a loop backs off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ class History:
         talks: Grows with every word of a person.
         step: Grows with every round that works.
         patient: A person asked for repetition.
-        interrupted: Another agent spoke since this one's last turn.
+        interrupted: Another agent spoke since this one's last turn; ``visits`` counts how often that was so.
         fresh: The last round brought lines that were never seen before; ``news`` counts such rounds.
     """
 
@@ -56,6 +66,7 @@ class History:
     news: int = 0
     used_tools: bool = False
     interrupted: bool = False
+    visits: int = 0
     gaps: deque[float] = field(default_factory=lambda: deque(maxlen=12))
     last_at: int | None = None
     _lines: OrderedDict[int, None] = field(default_factory=OrderedDict)
@@ -64,13 +75,16 @@ class History:
     def hear(self, words: str) -> None:
         """A person spoke."""
         self.talks += 1
-        self.patient = len(words) <= _SHORT_MESSAGE and _PATIENCE.search(words) is not None
+        self.patient = len(words) <= _SHORT_MESSAGE and bool(
+            _PATIENCE.search(words) or _PATIENCE_ELSEWHERE.search(words)
+        )
 
     def before(self, round_: Round) -> None:
         """Called before the rules look at a round."""
         if round_.started_at is not None and self.last_at is not None:
             self.gaps.append((round_.started_at - self.last_at) / 1e6)
         self.last_at = round_.started_at
+        self.visits += self.interrupted
         if round_.works:
             self.step += 1
         self.used_tools = self.used_tools or bool(round_.moves)
@@ -94,6 +108,11 @@ class History:
         recent = list(self.gaps)[-2:]
         return len(recent) == 2 and min(recent) >= 45
 
+    def backs_off(self) -> bool:
+        """True when each of the last waits was clearly longer than the one before."""
+        recent = list(self.gaps)[-3:]
+        return len(recent) >= 2 and all(b >= LONGER * a for a, b in pairwise(recent))
+
     def _new_lines(self, round_: Round) -> int:
         new = 0
         for move in round_.moves:
@@ -113,6 +132,11 @@ class History:
             return False
         known = move.key in self._mutations
         self._note(move.key)
+        if move.effect == "mutate" and move.result is not None:
+            # the same command that answers something else (git bisect good, next, undo) is another step
+            answered = masks.digest(f"{move.key} {move.result}")
+            known = answered in self._mutations
+            self._note(answered)
         if move.size >= STATE and move.result is not None:
             # it answers with a state, not with an "ok": the same state again means that nothing was changed
             known = known or (move.result in self._mutations)

@@ -13,6 +13,8 @@ BOOKKEEPING = frozenset(
     {
         "think",
         "thought",
+        "thinking",
+        "sequentialthinking",
         "todo",
         "todos",
         "plan",

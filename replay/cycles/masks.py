@@ -11,7 +11,9 @@ from zlib import crc32
 _VOLATILE = re.compile(
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"  # uuid
     r"|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"  # a moment
-    r"|\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b"
+    r"|\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b|\b\d\d?:\d\d ?[ap]\.?m\b"
+    r"|\"\w*(?:uptime|elapsed|duration|latency|time_?stamp|took|server_?time|response_?time|as_?of)\w*\": ?[\d.]+"
+    r"|\bref=\w+"  # an element of a page, numbered anew each time it is looked at
     r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +(?:\d\d? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*(?: +\d\d?)?(?: \d{4})?"
     r"|\b1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b"  # seconds or milliseconds since the epoch
     r"|\b0x[0-9a-fA-F]+\b"
@@ -24,7 +26,8 @@ _VOLATILE = re.compile(
     re.IGNORECASE,
 )
 _MAYBE = re.compile(
-    r"[0-9_/pP](?:(?<=[0-9])(?:\d{6}|:\d\d|-\d\d|[xa-f]|[a-f]\d| ?(?:ms|µs|us|ns|s|secs?|seconds?|min|minutes)\b)"
+    r"[0-9_/pP=](?:(?<=[0-9])(?:\d{6}|:\d\d|-\d\d|[xa-f]|[a-f]\d| ?(?:ms|µs|us|ns|s|secs?|seconds?|min|minutes)\b)"
+    r"|(?<=\":[0-9])|(?<=\": [0-9])|(?<=\bref=)\w"
     r"|(?<=_)(?:\w{6}|id\b)|(?<=/)(?:tmp/|var/f)|(?<=[pP])[iI][dD]\b)"
 )
 """Something of this stands in every volatile part; it begins with one set of characters, so that it is quickly looked for."""
@@ -35,6 +38,12 @@ _PATH = re.compile(
 )
 _IDENTIFIER = re.compile(r"\b(?=\w*\d)\w+\b")
 _WORD = re.compile(r"\w+")
+_SIGNS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD_OR_SIGN = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
+"""Chinese and Japanese put no spaces between words: each sign is one."""
+_THING = re.compile(
+    r"\w+://[^\s\"'<>]+|(?:[\w.~@-]*/)+[\w.@-]*[\w@-]|\b[\w-]+\.[A-Za-z]\w{0,4}\b|\b(?=\w*\d)(?=\w*[A-Za-z])\w{3,}\b|\b\d{3,}\b"
+)
 
 WHOLE = 8 << 10
 """Longer texts are masked at their two ends only; what lies between is compared as it is."""
@@ -111,7 +120,14 @@ def error_text_key(text: str) -> int:
 
 def words(text: str, limit: int = 400) -> frozenset[int]:
     """The words of a text as small numbers, for `alike`."""
-    return frozenset([word_key(w) for w in _WORD.findall(mask(text[: 6 << 10]).lower())[:limit]])
+    plain = mask(text[: 6 << 10]).lower()
+    found = (_WORD if plain.isascii() else _WORD_OR_SIGN).findall(plain)
+    return frozenset([word_key(w) for w in found[:limit]])
+
+
+def things(text: str) -> frozenset[int]:
+    """The files, addresses and numbered names that a text is about; counts below a hundred are none."""
+    return frozenset([word_key(w) for w in _THING.findall(text[: 6 << 10])])
 
 
 def alike(left: frozenset[int], right: frozenset[int]) -> float:

@@ -27,7 +27,7 @@ def patience(move: Move, history: History) -> int:
     if history.patient or move.effect == "poll":
         return NEED_PATIENT
     if move.transient:
-        return NEED_TRANSIENT
+        return NEED_PATIENT if history.backs_off() else NEED_TRANSIENT
     if move.effect == "actuate" and (move.size < LONG or move.declared):
         return NEED_PATIENT
     if history.waits() and not move.failed:
@@ -41,7 +41,7 @@ class _Streak:
     step: int
     epoch: int
     talks: int
-    fresh: int = 0
+    visits: int = 0
 
 
 @dataclass(slots=True)
@@ -77,6 +77,7 @@ class SameCall:
             streak = _Streak([], history.step, history.epoch, history.talks)
         streak.turns.append(round_.number)
         streak.step, streak.epoch, streak.talks = history.step, history.epoch, history.talks
+        streak.visits = history.visits
         _remember(self.streaks, place, streak, 2000)
         _remember(self.last, move.key, move.result, 2000)
         return streak
@@ -86,6 +87,8 @@ class SameCall:
             return True
         if streak.talks != history.talks and not (move.failed and not move.transient):
             return True
+        if move.handoff and streak.visits != history.visits:
+            return True  # others had the word since: whether they worked is `PingPong`'s to say
         # the very same change again means that it was taken back, or never took
         undone = move.revert or (move.effect == "mutate" and not move.check)
         return streak.epoch != history.epoch and not undone

@@ -22,13 +22,28 @@ _EMPTY = re.compile(
     r"|(?:found )?0 (?:results?|match(?:es)?|files|items|hits|rows|records)[^\n]{0,40}|nothing (?:was )?found[^\n]{0,40}|empty)\W*",
     re.IGNORECASE,
 )
-_EMPTY_JSON = re.compile(
-    r"\{?\s*(?:\"\w+\"\s*:\s*)?(?:\[\s*\]|\{\s*\}|\"\"|0|null)(?:\s*,\s*\"\w+\"\s*:\s*(?:0|null|\[\s*\]|false|\"[^\"]{0,60}\"))*\s*\}?"
+_FAILED = re.compile(
+    r"\W{0,3}(?:(?:error|fatal|exception|traceback|failed|failure|invalid|usage:|fehler|erreur|errore|erro|fallo|ошибка)\b|错误|錯誤|エラー|오류)"
+    r"|[\w.]*(?:Error|Exception|\berrors?\.\w+): ",
+    re.IGNORECASE,
 )
-_FAILED = re.compile(r"\W{0,3}(?:error|fatal|exception|traceback|failed|failure|invalid|usage:)\b", re.IGNORECASE)
+_FAILED_JSON = re.compile(
+    r"\"(?:ok|success|succeeded)\"\s*:\s*false\b|\"(?:status|state)\"\s*:\s*\"(?:error|failed|failure)\"|\"is_?error\"\s*:\s*true"
+    r"|\{\s*\"error(?:_message)?\"\s*:\s*(?:\"[^\"]|\{\s*\")",
+    re.IGNORECASE,
+)
+"""Results that say themselves that they are errors."""
+_MESSAGES = ("error", "error_message", "message", "msg", "reason", "detail", "details", "code", "error_code")
+COMPLAINT = 4 << 10
+_BESIDE = frozenset({"page", "took", "took_ms", "limit", "offset", "per_page", "page_size", "status", "code", "version"})
+"""Numbers that say nothing about what was found."""
 _EXIT = re.compile(
     r"(?:exit(?:ed)?(?: with)?(?: code| status)?|return ?code)\W{1,3}([1-9]\d*)\b|command not found", re.IGNORECASE
 )
+EMPTY_SIZE = 200
+ECHO = 60
+"""Characters up to which a text in an empty result is the question again."""
+_WORDS = re.compile(r"\w+")
 _SPECIFIC = re.compile(r"\b(?=\w*\d)\w{3,}\b")
 _WRAPPED = re.compile(
     r"</?(?:returncode|output|stdout|stderr)>(?:\s*\d+\s*</returncode>)?|^\s*exit (?:code|status):? \d+\s*",
@@ -59,6 +74,8 @@ class Move:
         effect: read, mutate, poll, actuate, bookkeeping, unknown.
         shape, same_error: The kind of error, and the very error; None without one.
         named: The error names something of the arguments: asked again with it, the error was not read.
+        about: The error has a word in common with the arguments.
+        things: Files, addresses, numbered names in the arguments of a sub-agent's start.
     words, entity: For the likeness of calls: the words of the arguments; the thing they are about.
         lines: The lines of the result.
         size: Characters of the result.
@@ -73,6 +90,7 @@ class Move:
     short: str
     words: frozenset[int]
     entity: int
+    things: frozenset[int] = frozenset()
     lines: tuple[int, ...] = ()
     size: int = 0
     empty: bool = False
@@ -81,6 +99,7 @@ class Move:
     same_error: int | None = None
     error_text: str = ""
     named: bool = False
+    about: bool = False
     transient: bool = False
     missing: bool = False
     search: bool = False
@@ -147,15 +166,23 @@ def reduce(turn: TurnSeen, declared: Declared, chant: tuple[int, str] | None) ->
 def dump(round_: Round) -> dict[str, Any]:
     """A round as JSON."""
     found = {name: getattr(round_, name) for name in Round.__slots__}  # `asdict` would copy every number
-    moves = [{**{n: getattr(m, n) for n in Move.__slots__}, "words": sorted(m.words)} for m in round_.moves]
+    moves = [
+        {**{n: getattr(m, n) for n in Move.__slots__}, "words": sorted(m.words), "things": sorted(m.things)}
+        for m in round_.moves
+    ]
     return {**found, "moves": moves, "text": sorted(round_.text)}
 
 
 def load(saved: dict[str, Any]) -> Round:
     """What `dump` wrote."""
-    moves = tuple(Move(**{**m, "words": frozenset(m["words"]), "lines": tuple(m["lines"])}) for m in saved["moves"])
+    moves = tuple(Move(**{**m, **_decoded(m)}) for m in saved["moves"])
     chant = tuple(saved["chant"]) if saved.get("chant") else None
     return Round(**{**saved, "moves": moves, "text": frozenset(saved["text"]), "chant": chant})
+
+
+def _decoded(move: dict[str, Any]) -> dict[str, Any]:
+    sets = {name: frozenset(move.get(name) or ()) for name in ("words", "things")}
+    return {**sets, "lines": tuple(move["lines"])}
 
 
 def _move(call: CallSeen, declared: Declared) -> Move:
@@ -166,15 +193,23 @@ def _move(call: CallSeen, declared: Declared) -> Move:
     failed = looks_failed(call.is_error, call.result)
     result = call.result
     seen = masks.masked(result) if result is not None else None
-    error = _WRAPPED.sub("", result or "") if failed else ""
+    error = _complaint(_WRAPPED.sub("", result or "")) if failed else ""
+    command = kinds.command_of(call.name, call.arguments)
     shape = masks.shape_of_error(error) if call.error_class not in _PEOPLE else ""
+    if command is not None and shape:  # cat and head meet one error, each with its own name before it
+        started = {p.lower() for p in kinds.programs(command)}
+        shape = " ".join(w for w in shape.split() if w not in started)
+    handoff = kinds.is_handoff(call.name)
+    spawn = kinds.is_spawn(call.name, call.child_run) and not handoff
+    words = _words(counted)
     return Move(
         name=call.name,
         key=masks.digest(masks.joined((call.name, masks.mask(text)))),
         result=seen.digest if seen is not None else masks.digest(call.digest) if call.digest else None,
         effect=effect,
         short=_short(call),
-        words=_words(counted),
+        words=words,
+        things=masks.things(" ".join(_values(counted))) if spawn else frozenset(),
         entity=_entity(call),
         lines=seen.lines if seen is not None else (),
         size=call.length if call.length is not None else len(result or ""),
@@ -185,16 +220,17 @@ def _move(call: CallSeen, declared: Declared) -> Move:
         else None,
         same_error=masks.error_text_key(error) if failed else None,
         named=failed and any(word in text for word in _SPECIFIC.findall(error[:500])),
+        about=failed and any(len(w) > 2 and masks.word_key(w) in words for w in _WORDS.findall(error[:500].lower())),
         error_text=" ".join(error[:300].split())[:120],
         transient=failed
         and (call.error_class == "transient" or (call.error_class is None and bool(_TRANSIENT.search(error[:2000])))),
         missing=failed and bool(_MISSING.search(error[:2000])),
         search=kinds.is_search(call.name, call.arguments),
         check=kinds.is_check(call.name, call.arguments),
-        handoff=kinds.is_handoff(call.name),
+        handoff=handoff,
         target=_target(call.arguments),
-        spawn=kinds.is_spawn(call.name, call.child_run),
-        command=kinds.command_of(call.name, call.arguments) is not None,
+        spawn=spawn,
+        command=command is not None,
         revert=kinds.is_revert(call.name, call.arguments),
         declared=said is not None,
     )
@@ -262,16 +298,49 @@ def looks_failed(is_error: bool | None, text: str | None) -> bool:
         return True
     if not text:
         return False
-    if _FAILED.match(text):
+    if _FAILED.match(text) or (text[0] == "{" and _FAILED_JSON.search(text[:300])):
         return True
     return len(text) < 64 << 10 and _EXIT.search(text[:300] + "\n" + text[-300:]) is not None
 
 
+def _complaint(error: str) -> str:
+    """What an error says: of a JSON object its message, where it has one."""
+    if not error.startswith("{") or len(error) > COMPLAINT:
+        return error
+    try:
+        found = json.loads(error)
+    except (ValueError, RecursionError):
+        return error
+    said = [v for k, v in found.items() if str(k).lower() in _MESSAGES and v]
+    return "\n".join(v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in said) or error
+
+
 def _is_empty(result: str) -> bool:
     text = result.strip()
-    if len(text) > 200:
+    if len(text) > EMPTY_SIZE:
         return False
-    return _EMPTY.fullmatch(text) is not None or _EMPTY_JSON.fullmatch(text) is not None
+    if _EMPTY.fullmatch(text) is not None:
+        return True
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        return _holds(json.loads(text)) is False
+    except (ValueError, RecursionError):
+        return False
+
+
+def _holds(value: Any, name: str = "") -> bool | None:
+    """True when decoded JSON holds something, False when it says that there is nothing, None when it says neither."""
+    if isinstance(value, dict) and value:
+        said = [_holds(inner, str(key).lower()) for key, inner in value.items()]
+        return True if True in said else False if False in said else None
+    if value is None or value == "" or isinstance(value, (dict, list)):
+        return bool(value)
+    if isinstance(value, bool) or name in _BESIDE:
+        return None
+    if isinstance(value, str):
+        return True if len(value) > ECHO else None
+    return bool(value)
 
 
 def _short(call: CallSeen) -> str:

@@ -59,6 +59,34 @@ class SameWords:
             yield Alert("text", ("words",), turns, len(turns), 1, said, TALK_NEED, 0.6)
 
 
+@dataclass(slots=True)
+class SameTalk:
+    """Agents that say to each other what they have said before: thanks for thanks, a draft for its review. Looks at all."""
+
+    past: dict[str, deque[tuple[int, frozenset[int], int]]] = field(default_factory=dict)
+    again: list[tuple[int, str]] = field(default_factory=list)
+
+    def feed(self, round_: Round, history: History) -> Iterator[Alert]:
+        """Counts turns in a row in which nobody does or says anything new."""
+        if round_.user is not None or round_.moves:
+            self.past.clear()
+            self.again = []
+        if round_.moves or round_.text_size < SHORT:
+            return
+        said = self.past.setdefault(round_.agent, deque(maxlen=6))
+        before = [n for n, words, key in said if key == round_.text_key or masks.alike(words, round_.text) >= SAME]
+        said.append((round_.number, round_.text, round_.text_key))
+        if not before:
+            self.again = []
+            return
+        self.again = [*self.again[-200:], (round_.number, round_.agent)]
+        speakers = len({agent for _, agent in self.again})
+        laps = 1 + len(self.again) // max(1, speakers)
+        if speakers > 1 and laps > 1:
+            turns = (*before[:1], *(n for n, _ in self.again))
+            yield Alert("text", ("talk",), turns, laps, speakers, (f"“{round_.opening}…”",), SAME_NEED, 0.8)
+
+
 def chant(text: str) -> tuple[int, str] | None:
     """How often an answer says one thing, and what; None for an ordinary one. Code, tables and lists do not count."""
     if len(text) < 200:

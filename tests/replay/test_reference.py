@@ -134,3 +134,10 @@ def test_a_project_is_the_git_root_or_the_folder(tmp_path: Path) -> None:
     assert project_of(inner) == str(inner)
     (tmp_path / "repo" / ".git").mkdir()
     assert project_of(inner) == str(tmp_path / "repo")
+
+
+def test_a_name_means_the_run_and_not_its_replays() -> None:
+    store = memory_store()
+    store.ingest(small_tape.records("a" * 16, name="twice"))
+    store.ingest(small_tape.records("b" * 16, name="twice", start=small_tape.START + 9, source="replay"))
+    assert find(store, "twice").run.id == "a" * 16

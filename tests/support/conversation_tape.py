@@ -64,11 +64,14 @@ def records(turns: Sequence[Said], run: str = "c" * 16, name: str = "talk") -> l
         {"kind": "run_start", "run": run, "at": START, "name": name, "source": "sdk", "project": "/work"}
     ]
     before: list[str] = []
+    known: dict[int, str] = {}
     called: dict[str, int] = {}
     for number, turn in enumerate(turns, 1):
         at = turn.at if turn.at is not None else START + 10 * number * SECOND
-        blobs = [blob(json.dumps(m)) for m in turn.messages]
-        hashes = [b["hash"] for b in blobs]
+        fresh = [m for m in turn.messages if id(m) not in known]  # turns share their messages: each is written once
+        blobs = [blob(json.dumps(m)) for m in fresh]
+        known |= {id(m): b["hash"] for m, b in zip(fresh, blobs, strict=True)}
+        hashes = [known[id(m)] for m in turn.messages]
         keep = next(
             (i for i, (a, b) in enumerate(zip(before, hashes, strict=False)) if a != b), min(len(before), len(hashes))
         )

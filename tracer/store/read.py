@@ -19,13 +19,21 @@ _WASTED = (
 
 def runs(con: Connection, given: Filter) -> list[Run]:
     """Runs that pass the filter, in its order."""
+    rows = select(con, *_chosen("r.*", given))
+    inclusive = _inclusive(con, [r["id"] for r in rows])
+    return [_run(row, inclusive[row["id"]]) for row in rows]
+
+
+def ids(con: Connection, given: Filter) -> list[str]:
+    """The ids of the runs that pass the filter, in its order."""
+    return [row["id"] for row in select(con, *_chosen("r.id", given))]
+
+
+def _chosen(columns: str, given: Filter) -> tuple[str, list[Any]]:
     condition, values = where(given)
     joined = _WASTED if given.sort == "wasted" else ""
     limit = f" limit {int(given.limit)}" if given.limit else ""
-    query = f"select r.* from base.runs as r {joined}where {condition} order by {order(given)}{limit}"  # noqa: S608
-    rows = select(con, query, values)
-    inclusive = _inclusive(con, [r["id"] for r in rows])
-    return [_run(row, inclusive[row["id"]]) for row in rows]
+    return f"select {columns} from base.runs as r {joined}where {condition} order by {order(given)}{limit}", values  # noqa: S608
 
 
 def count(con: Connection, given: Filter) -> int:

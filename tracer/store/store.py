@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ..errors import LooptapeError, UsageError
 from ..model import Event, Request, Run, Turn
 from ..tape import VERSION, Record
-from . import attached, connect, copying, query, read, requests, schema, tables, windows
+from . import attached, connect, copying, light, query, read, requests, scan, schema, tables, windows
 from .contradictions import Contradictions
 from .filters import Filter
 from .gone import mark_interrupted
@@ -50,6 +50,10 @@ class Store:
         """Runs that pass the filter, newest first unless it says otherwise."""
         return read.runs(self._reading(), given or Filter())
 
+    def ids(self, given: Filter | None = None) -> list[str]:
+        """The ids of the runs that pass the filter, in its order: for those that need no more of them."""
+        return read.ids(self._reading(), given or Filter())
+
     def count(self, given: Filter | None = None) -> int:
         """How many runs pass the filter, its limit left aside."""
         return read.count(self._reading(), given or Filter())
@@ -68,6 +72,10 @@ class Store:
     def turns(self, run: str, first: int | None = None, last: int | None = None) -> list[Turn]:
         """Turns of a run in order, `first` and `last` included."""
         return read.turns(self._reading(), run, first, last)
+
+    def turn_rows(self, run: str, first: int | None = None, last: int | None = None) -> list[light.TurnRow]:
+        """Turns of a run as a list shows them, without any text: fast for runs of tens of thousands."""
+        return light.turn_rows(self._reading(), run, first, last)
 
     def events(self, run: str) -> list[Event]:
         """What happened in a run that is no turn."""
@@ -143,6 +151,10 @@ class Store:
             raise
         self._con, self._attached = con, found
         return found
+
+    def scan(self) -> scan.Scan:
+        """A way to look for a text in what runs hold; good until the store is written to or closed."""
+        return scan.Scan(self._reading())
 
     def rows(self, text: str, values: Iterable[Any] = ()) -> list[dict[str, Any]]:
         """Rows of one of our own queries over `base` tables, as dicts (for export and analytics)."""

@@ -6,6 +6,7 @@ import click
 
 from ...tracer.errors import UsageError
 from .. import report
+from . import COMMANDS
 from .options import json_option, project, run_argument
 
 
@@ -36,4 +37,4 @@ def command(run: str, against: str | None, as_json: bool) -> None:
     if as_json:
         report.data(why_text.as_json(explained))
     else:
-        why_text.show(explained)
+        why_text.show(explained, {c.name for c in COMMANDS})

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any
+from typing import IO, Any
 
 from ....tracer.errors import LooptapeError, UsageError
 from ....tracer.model import SideEffect
@@ -115,13 +116,21 @@ class McpTools:
         program, *arguments = shlex.split(self._command)
         environment = {n: v for n in _PASSED_ON if (v := os.environ.get(n))}
         parameters = StdioServerParameters(command=program, args=arguments, env=environment)
-        with open(os.devnull, "w", encoding="utf-8") as quiet:
-            async with stdio_client(parameters, errlog=quiet) as (read, write), ClientSession(read, write) as session:
-                await session.initialize()
-                self._definitions = tuple(await _listed(session))
-                self._session = session
-                self._ready.set_result(None)
-                await self._stop.wait()
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
+            try:
+                async with (
+                    stdio_client(parameters, errlog=told) as (read, write),
+                    ClientSession(read, write) as session,
+                ):
+                    await session.initialize()
+                    self._definitions = tuple(await _listed(session))
+                    self._session = session
+                    self._ready.set_result(None)
+                    await self._stop.wait()
+            except Exception as error:
+                if self._ready.done():
+                    raise
+                raise RuntimeError(_with_last_words(_said(error), told)) from None
 
 
 def connect(command: str) -> McpTools:
@@ -190,6 +199,13 @@ def _failure(error: Exception) -> Exception:
     if code == _CLOSED or not isinstance(code, int):
         return ToolError(_GONE)
     return ToolError(_said(error))
+
+
+def _with_last_words(why: str, told: IO[str]) -> str:
+    """Why a server did not start, with the last line that it wrote to its stderr."""
+    told.seek(0)
+    lines = [line.strip() for line in told.read()[-4000:].splitlines() if line.strip()]
+    return f"{why}: {lines[-1][:200]}" if lines else why
 
 
 def _said(error: BaseException) -> str:

@@ -336,4 +336,19 @@ def test_what_cannot_be_counted_by_is_refused(store: Store) -> None:
     for name in ("nonsense", "t.run); drop table runs --", "tag."):
         with pytest.raises(UsageError, match="nothing can be counted by"):
             analytics.stats(store, (name,))
-    assert analytics.stats(store, ("tag.it's \"odd\" \\",)).rows
+    assert analytics.stats(store, ('tag.it\'s "odd" \\',)).rows
+
+
+def test_a_forks_past_and_a_copied_answer_count_once() -> None:
+    steps = [Step(), Step(), Step(tool=None)]
+    forked = list(Composed("b" * 16, steps, parent={"run": "a" * 16, "turn": 3, "kind": "fork"}).records())
+    for record in forked:
+        if record["kind"] in ("turn_start", "turn_end") and record["turn"] < 3:
+            record["inherited"] = True
+    with memory_store() as store:
+        store.ingest([*Composed("a" * 16, steps).records(), *forked])
+        (row,) = analytics.costs(store, ("model",))
+        (named,) = analytics.tasks(store)
+        calls = sum(analytics.tools(store).column("calls"))
+    assert (row["turns"], row["cost_usd"]) == (4, 4 * (Decimal(100) * 3 + Decimal(50) * 15) / 1_000_000)
+    assert (named["runs"], named["turns_p50"], calls) == (2, 2, 2)

@@ -90,6 +90,24 @@ def test_without_usage_the_figures_are_the_documented_estimate() -> None:
     assert abs(of(answer)["tools", "read"][0] - len(schema) / 3) <= 1
 
 
+def test_what_no_one_recorded_of_the_first_request_is_called_so() -> None:
+    turns = loop((9000, 30), (9400, 40))
+    for turn in turns:
+        turn.system = turn.tools = None
+    answer = ask(talk.records(turns), 2)
+    assert of(answer)["unrecorded", None][0] >= 8900
+    assert of(answer)["user", None][0] <= 10
+    assert sum(s.tokens for s in answer.shares) == 9400
+
+
+def test_an_output_that_cannot_be_the_whole_answer_is_not_believed() -> None:
+    turns = loop((500, 1), (900, 1))
+    turns[0].answer[0]["text"] = turns[1].messages[1]["content"][0]["text"] = "a long answer " * 30
+    shares = of(ask(talk.records(turns), 2))
+    assert shares["assistant", None][0] > 50
+    assert shares["result", "read"][1] == "apportioned"
+
+
 def test_growth_has_every_turn_with_its_recorded_total() -> None:
     answer = ask(talk.records(loop((500, 30), (900, 40), (1700, 20))), 3)
     assert [(g.turn, g.tokens, g.messages, g.added, g.dropped) for g in answer.growth] == [

@@ -302,3 +302,9 @@ def test_without_the_package_mcp_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(UsageError, match=r"looptape\[mcp\]"):
         mcp.connect(SERVER)
+
+
+def test_an_mcp_server_that_breaks_at_its_start_says_its_last_words():
+    command = f"{sys.executable} -c 'import no_such_module_here'"
+    with pytest.raises(LooptapeError, match="No module named 'no_such_module_here'"):
+        mcp.connect(command)

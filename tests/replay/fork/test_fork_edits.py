@@ -40,6 +40,7 @@ def edited(given: Draft, *edits: str, drop: str = "") -> Start:
         ("params.top_k=5", ("top_k",), 5),
         ("max_tokens=9", ("max_tokens",), 9),
         ("messages[1].content=How much?", ("messages", 0, "content"), "How much?"),
+        ("$.messages[0].content=How much?", ("messages", 0, "content"), "How much?"),
         ("messages[1].content[1].text=How much?", ("messages", 0, "content"), "How much?"),
         ('messages[1].content=[{"type":"text","text":"a"}]', ("messages", 0, "content", 0, "text"), "a"),
         ("messages[2].content[1].text=Hm", ("messages", 1, "content", 0, "text"), "Hm"),
