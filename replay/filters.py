@@ -19,6 +19,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)')
 _BOUND = re.compile(r"(>=|<=|>|<|=)?\$?(\d+(?:\.\d+)?)")
 _RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\.\.\$?(\d+(?:\.\d+)?)")
 _SPACED = re.compile(r"(?s)(tag\.[^\s:\"]+|[A-Za-z_][\w.-]*):(.*\s.*)")
+_NEXT = re.compile(r"\s(tag\.[^\s:\"]+|[a-z]+):\S")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _EARLIEST = -(2**62)
@@ -126,10 +127,15 @@ def _bounds(key: str, value: str) -> list[tuple[str, str, float]]:
 
 def _quoted(word: str) -> str:
     pair = _SPACED.fullmatch(word)
-    if pair is None or pair[2].startswith('"'):
+    if pair is None or pair[2].startswith('"') or (pair[1] != "text" and _several(pair[2])):
         return word
     escaped = pair[2].replace("\\", "\\\\").replace('"', '\\"')
     return f'{pair[1]}:"{escaped}"'
+
+
+def _several(value: str) -> bool:
+    """True when a value goes on with another key: a whole filter that the shell was given in one pair of quotes."""
+    return any(k[1] in KEYS or k[1] in NUMBERS or k[1].startswith("tag.") for k in _NEXT.finditer(value))
 
 
 NUMBERS = ("turns", "calls", "errors", "cost", "tokens", "seconds")

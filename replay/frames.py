@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tracer.errors import LooptapeError
-from .filters import parse
+from .filters import parse, ready
 
 # In order of preference: the frame's library, what DuckDB needs to make it, and the method that does.
 _LIBRARIES = (
@@ -38,6 +38,7 @@ def df(table: str = "runs", filter: str = "", *, library: str | None = None) -> 
 
     with open_store() as store:
         everything = given if filter.strip() else Filter(include_empty=True, limit=0)
+        ready(store, everything)
         return store.frame(table, everything, method)
 
 

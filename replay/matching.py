@@ -13,4 +13,15 @@ from .player.differences import (
     shown_both,
 )
 
-__all__ = ["DIALOGUE", "NOTHING", "Difference", "in_message", "in_part", "json_path", "likeness", "part_path", "shown", "shown_both"]
+__all__ = [
+    "DIALOGUE",
+    "NOTHING",
+    "Difference",
+    "in_message",
+    "in_part",
+    "json_path",
+    "likeness",
+    "part_path",
+    "shown",
+    "shown_both",
+]

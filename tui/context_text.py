@@ -21,7 +21,7 @@ _STEPS = "▁▂▃▄▅▆▇█"
 _NAMES = {
     "system": "system", "tools": "tool schemas", "user": "user", "assistant": "assistant text", "thinking": "thinking",
     "arguments": "arguments of", "result": "results of", "image": "images", "other": "other",
-    "unrecorded": "not recorded (system, tools)",
+    "unrecorded": "not recorded",
 }  # fmt: skip
 _PREVIEW = 200  # characters of a repeated text in JSON
 

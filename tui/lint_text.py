@@ -15,6 +15,8 @@ from .report import Column, Part, Styled
 FEW = 5
 """Runs that are told one by one; over more the table by rule comes first and each finding takes a line."""
 LINES = 50
+NAME = 60
+"""Characters of a run's name in a line; a session without one is called by its first words."""
 _STYLES = {"error": "bad", "warning": "warn", "info": "accent"}
 
 
@@ -95,6 +97,7 @@ def _lines(found: Report, limit: int) -> None:
     shown = found.findings[:limit] if limit else found.findings
     for finding in shown:
         name = _name(runs.get(finding.run), finding.run)
+        name = name if len(name) <= NAME else f"{name[: NAME - 1]}…"
         report.out(
             Styled(f"{finding.severity:7} {finding.rule} ", _STYLES[finding.severity]), f"{finding.run}:{_turns(finding)} ",
             Styled(f"{name}: ", "dim"), finding.message,
@@ -151,7 +154,7 @@ def _ending(found: Report) -> None:
     report.note(
         f"{', '.join(said)} in {counted(len(found.runs), 'run')}"
         if found.findings
-        else f"nothing found in {counted(len(found.runs), 'run')}"
+        else f"nothing {'else ' if found.old else ''}found in {counted(len(found.runs), 'run')}"
     )
 
 

@@ -36,11 +36,13 @@ Part = str | Styled
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column. ``grow``: this one is cut when the terminal is too narrow."""
+    """A table column. When the terminal is too narrow, one with ``grow`` is cut, one with ``below`` stands whole on a
+    line of its own under the row."""
 
     title: str
     right: bool = False
     grow: bool = False
+    below: bool = False
 
 
 def out(*parts: Part) -> None:
@@ -87,12 +89,21 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[Part]], *, indent: 
         max([safe_text.width(c.title), *(safe_text.width(_text(row[i])) for row in cells)])
         for i, c in enumerate(columns)
     ]
+    shown, under = list(range(len(columns))), []
     if sys.stdout.isatty():
-        _shrink(widths, columns, shutil.get_terminal_size().columns - len(indent) - 2 * (len(columns) - 1))
+        room = shutil.get_terminal_size().columns - len(indent)
+        if sum(widths) + 2 * (len(columns) - 1) > room:
+            under = [i for i in shown if columns[i].below]
+            shown = [i for i in shown if not columns[i].below]
+        columns, widths = [columns[i] for i in shown], [widths[i] for i in shown]
+        _shrink(widths, columns, room - 2 * (len(columns) - 1))
     if any(c.title for c in columns):
-        _line(columns, widths, titles, indent)
+        _line(columns, widths, [titles[i] for i in shown], indent)
     for row in cells:
-        _line(columns, widths, row, indent)
+        _line(columns, widths, [row[i] for i in shown], indent)
+        for part in (row[i] for i in under):
+            if _text(part):
+                out(indent + "    ", part)
 
 
 def progress(text: str) -> None:
@@ -171,12 +182,15 @@ def _crashed(trouble: Exception) -> int:
 
 def _line(columns: Sequence[Column], widths: list[int], row: Sequence[Part], indent: str) -> None:
     parts: list[Part] = [indent]
+    last = max((i for i, part in enumerate(row) if _text(part)), default=-1)
     for index, (column, part) in enumerate(zip(columns, row, strict=True)):
+        if index > last:
+            break
         text = safe_text.fit(_text(part), widths[index], right=column.right)
-        if index == len(columns) - 1:
+        if index == last:
             text = text.rstrip()
         parts += [Styled(text, part.style) if isinstance(part, Styled) else text, "  "]
-    out(*parts[:-1])
+    out(*parts[:-1] if last >= 0 else parts)
 
 
 def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..tracer import paths
 from ..tracer.errors import LooptapeError, UsageError
 from ..tracer.model import Event, Request, Run, Turn
 from ..tracer.observers import STATE
+
+if TYPE_CHECKING:
+    from ..tracer.store import light
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +155,8 @@ class Source(Protocol):
         """What one turn was on the wire."""
 
 
-def row_of(turn: Turn) -> TurnRow:
-    """The line of a turn in a list."""
+def row_of(turn: Turn | light.TurnRow) -> TurnRow:
+    """The line of a turn in a list; the store's light rows are enough for it."""
     return TurnRow(
         number=turn.number,
         status=turn.status,
@@ -173,7 +176,7 @@ def row_of(turn: Turn) -> TurnRow:
         cost_usd=turn.cost_usd,
         generate_ms=turn.generate_ms,
         execute_ms=turn.execute_ms,
-        attempts=len(turn.attempts),
+        attempts=turn.attempts if isinstance(turn.attempts, int) else len(turn.attempts),
         user_turn=turn.user_turn,
         inherited=turn.inherited,
         flags=turn.flags,
@@ -235,7 +238,7 @@ class StoreSource:
         with self._open() as store:
             said = self._in_step(store)
             found = store.run(run)
-            rows = tuple(row_of(turn) for turn in store.turns(run))
+            rows = tuple(row_of(turn) for turn in store.turn_rows(run))
             return RunView(found, rows, tuple(e for e in store.events(run) if e.kind != STATE), (*store.notices, *said))
 
     def turn(self, run: str, number: int) -> TurnView:

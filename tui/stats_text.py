@@ -5,14 +5,17 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from . import format as fmt
-from . import report
+from . import report, safe_text
 from .bars import bar, columns
 from .report import Column, Styled
+
+LIST_PRICE = "list price"  # how the note begins where that holds for all of a table
 
 if TYPE_CHECKING:
     from ..replay.analytics import Overview, Table
@@ -32,6 +35,8 @@ SHORT = {
     "cost_per_success": "$/success",
     "result_length": "result chars",
     "first_token_ms": "1st token",
+    "tokens": "k tokens",
+    "usd": "$",
 }
 HIDDEN = ("reasoning", "partial", "cache_read", "cache_write_5m", "cache_write_1h")
 SPARED = (
@@ -43,8 +48,15 @@ SPARED = (
     "retry_rate",
     "result_length",
     "models",
+    "generate_ms",
+    "bar",
+    "error_rate",
+    "unpriced_turns",
+    "success_rate",
 )
 """What a narrow terminal does without, in this order."""
+KEY = 28
+"""Cells that a name is given at least, before columns of figures."""
 ROWS = 200
 
 
@@ -56,6 +68,8 @@ def show(table: Table, by: Sequence[str] = (), *, rows: int = ROWS) -> None:
     if tuple(by) == ("day",) and len(table.rows) > 1:
         _days(table)
     found = _columns(table, list(table)[:rows])
+    if any(n.startswith(LIST_PRICE) for n in table.notes):
+        found = [(replace(c, title=c.title.replace("$", "list $")), name, cells) for c, name, cells in found]
     left_out = _fit(found)
     report.table([c for c, _, _ in found], list(zip(*(cells for _, _, cells in found), strict=True)))
     if any("/" in c.title for c, _, _ in found):
@@ -164,7 +178,11 @@ def _columns(table: Table, rows: Sequence[dict[str, Any]]) -> list[Shown]:
 
 def _cell(kind: str, name: str, row: dict[str, Any]) -> str:
     text = _text(kind, row[name])
-    return f"≥{text}" if name == "cost_usd" and row[name] is not None and row.get("unpriced_turns") else text
+    return (
+        f"≥{text}"
+        if name in ("cost_usd", "cost_per_success") and row[name] is not None and row.get("unpriced_turns")
+        else text
+    )
 
 
 def _fit(found: list[Shown]) -> list[str]:
@@ -173,18 +191,18 @@ def _fit(found: list[Shown]) -> list[str]:
         return []
     room, gone = shutil.get_terminal_size().columns, []
     for name in SPARED:
-        if (
-            sum(
-                max(len(c.title), *(len(p.text if isinstance(p, Styled) else p) for p in cells)) + 2
-                for c, _, cells in found
-            )
-            <= room
-        ):
+        if sum(_wanted(*shown) + 2 for shown in found) - 2 <= room:
             break
         for shown in [s for s in found if s[1] == name]:
             found.remove(shown)
             gone.append(shown[0].title)
-    return gone
+    return [title for title in gone if title]
+
+
+def _wanted(column: Column, _: str, cells: Sequence[report.Part]) -> int:
+    """Cells that a column needs; a long text can be cut, but not so short that two of them look alike."""
+    width = max(safe_text.width(text) for text in (column.title, *(p.text if isinstance(p, Styled) else p for p in cells)))  # fmt: skip
+    return min(width, KEY) if column.grow else width
 
 
 def _text(kind: str, value: Any) -> str:
@@ -208,6 +226,8 @@ def _text(kind: str, value: Any) -> str:
 
 
 def _title(name: str) -> str:
+    if name.startswith("tag."):
+        return name
     said = SHORT.get(name) or name.removesuffix("_ms").replace("_", " ")
     return said.replace("cost", "$") if name != "cost_usd" else said
 

@@ -19,9 +19,12 @@ COLUMNS = (
     Column("share", right=True),
     Column(""),
     Column("turns", right=True),
-    Column("what", grow=True),
-    Column("called from", grow=True),
+    Column("what", below=True),
+    Column("called from", below=True),
 )
+AVOIDABLE = ("cycles", "retries", "failed_calls", "cache_breaks")
+"""Causes that nobody wants: where nothing is usual they come first, since every run reads and writes."""
+_WORTH = Decimal("0.05")  # the share of the whole from which an avoidable cause leads
 
 
 def show(found: Explanation, commands: Collection[str]) -> None:
@@ -51,7 +54,10 @@ def headline(found: Explanation) -> list[tuple[report.Part, ...]]:
     top = next((p for p in found.parts if p.cause != "unexplained" and p.amount * _sign(found) > 0), None)
     if found.usual.amount is None:
         lines: list[tuple[report.Part, ...]] = [(Styled(f"{name} took {amount} and {turns}", "bold"),)]
-        if top is not None:
+        if (saved := _avoidable(found)) is not None:
+            share = f"{100 * saved.amount / found.amount:.0f} %"
+            lines.append((f"Could be saved: {_cause(found, saved)}, {_amount(found.unit, saved.amount)} ({share}). {saved.what}",))  # fmt: skip
+        elif top is not None:
             word = "Most of it" if top.amount * 2 >= found.amount else "The largest part"
             lines.append((f"{word}: {_cause(found, top)}, {_amount(found.unit, top.amount)}. {top.what}",))
         return lines
@@ -62,6 +68,13 @@ def headline(found: Explanation) -> list[tuple[report.Part, ...]]:
         word = "Most of it" if abs(top.amount) * 2 >= abs(found.difference) else "The largest part"
         lines.append((f"{word}: {_cause(found, top)}, {_amount(found.unit, abs(top.amount))}. {top.what}",))
     return lines
+
+
+def _avoidable(found: Explanation) -> Part | None:
+    """The largest part of a run without peers that need not have been, if it is worth a word."""
+    parts = [p for p in found.parts if p.cause in AVOIDABLE and p.amount > 0]
+    largest = max(parts, key=lambda p: p.amount, default=None)
+    return largest if largest is not None and largest.amount >= _WORTH * found.amount else None
 
 
 def as_json(found: Explanation) -> dict[str, Any]:
@@ -116,7 +129,7 @@ def _part(part: Part, amount: tuple[float | None, int | None]) -> dict[str, Any]
 
 
 def _row(found: Explanation, part: Part, most: Decimal) -> list[report.Part]:
-    share = f"{100 * part.amount / found.difference:.0f} %" if found.difference else fmt.MISSING
+    share = f"{round(100 * part.amount / found.difference)} %" if found.difference else fmt.MISSING
     more = f"{part.turns:+g}" if part.turns else ""
     alone = found.usual.amount is None
     return [
@@ -134,7 +147,10 @@ def _places(found: Explanation, known: Collection[str]) -> list[list[report.Part
     """Commands that show the largest parts."""
     run = found.run.id[:8]
     places: dict[str, str] = {}
-    shown = [p for p in found.parts if p.at and p.amount > 0 and p.cause != "unexplained"][:3]
+    shown = [p for p in found.parts if p.at and p.amount > 0 and p.cause != "unexplained"]
+    if found.usual.amount is None and (saved := _avoidable(found)) is not None:
+        shown = [saved, *(p for p in shown if p is not saved)]
+    shown = shown[:3]
     for part in shown:
         number = part.at[-1] if part.cause == "larger_context" else part.at[0]
         command = {"larger_context": "context", "cache_breaks": "context"}.get(part.cause, "show")

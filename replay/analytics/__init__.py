@@ -5,7 +5,7 @@ Every turn counts once, with the run that owns it (docs/stats.md). All of it is 
 
 from __future__ import annotations
 
-from .answers import Field, Table
+from .answers import Field, Table, ordered
 from .groups import DIMENSIONS, costs, stats
 from .overview import Overview, overview
 from .tasks import history, tasks
@@ -22,6 +22,7 @@ __all__ = [
     "history",
     "keep_cycles",
     "never_called",
+    "ordered",
     "overview",
     "stats",
     "tasks",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from ...tracer.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,21 @@ class Table:
         """All values of a column."""
         place = [f.name for f in self.fields].index(name)
         return [row[place] for row in self.rows]
+
+
+def ordered(given: Table, column: str) -> Table:
+    """The same rows by one column: the largest figure, the latest day, or the first name first; what is not known last.
+
+    Raises:
+        UsageError: There is no such column.
+    """
+    kinds = {f.name: f.kind for f in given.fields}
+    if column not in kinds:
+        raise UsageError("bad-sort", f"there is no column {column!r}", f"Sort by one of {', '.join(kinds)}")
+    place = list(kinds).index(column)
+    known = [row for row in given.rows if row[place] is not None]
+    known.sort(key=lambda row: row[place], reverse=kinds[column] not in ("text", "list"))
+    return replace(given, rows=(*known, *(row for row in given.rows if row[place] is None)))
 
 
 def table(fields: Sequence[Field], rows: Sequence[dict[str, Any]], notes: Sequence[str] = ()) -> Table:

@@ -175,15 +175,25 @@ def _notes(store: Store, rows: Sequence[dict[str, Any]], tags: Sequence[str], sc
         )
     if any(r.get("partial") for r in rows):
         notes.append("some usage is not known: those tokens and their cost are lower bounds")
-    if rows and list_price(store, scope):
-        notes.append("list price: some of it was paid by subscription")
-    return notes
+    return [*notes, *(list_price(store, scope) if rows else ())]
 
 
-def list_price(store: Store, scope: Scope) -> bool:
-    """True when some of these runs were paid by subscription, so that their cost is what the list says."""
-    if scope.everything:
-        return bool(store.rows("select 1 as one from base.runs where list_price limit 1"))
-    query, values = scope.chosen()
-    found = f"with recursive {query} select 1 as one from base.runs where list_price and id in (select id from chosen) limit 1"  # noqa: S608
-    return bool(store.rows(found, values))
+def list_price(store: Store, scope: Scope) -> list[str]:
+    """A note where runs are of clients that are often paid by subscription: what the list says is not what was paid."""
+    query, values = ("", []) if scope.everything else scope.chosen()
+    head = f"with recursive {query} " if query else ""
+    picked = "and id in (select id from chosen)" if query else ""
+    found = store.rows(
+        f"{head}select bool_and(coalesce(list_price, false)) as every, bool_or(list_price) as some "  # noqa: S608
+        f"from base.runs where turns > 0 {picked}",
+        values,
+    )[0]
+    return listed_note(every=found["every"], some=found["some"])
+
+
+def listed_note(*, every: bool, some: bool) -> list[str]:
+    """The note where all or some of the runs are of such clients; none where none is."""
+    clients = "clients that are often paid by subscription"
+    if not some:
+        return []
+    return [f"list price: these are runs of {clients}" if every else f"partly list price: some runs are of {clients}"]

@@ -85,6 +85,8 @@ def _shares(sweep: Sweep, tokens: int, how: str) -> tuple[Share, ...]:
         Share(key[0], key[1], count, sweep.ledger.how(key, scaled=scaled), counts.get(key, 0))
         for key, count in apportion(sweep.ledger.sums, tokens).items()
     ]
+    if tokens and not any(s.tokens for s in shares):  # usage without content: nobody knows what was read
+        return (Share("unrecorded", None, tokens, "apportioned" if shares else how, 0), *shares)
     return tuple(sorted(shares, key=lambda s: (-s.tokens, ORIGINS.index(s.origin), s.tool or "")))
 
 

@@ -14,6 +14,10 @@ from .rounds import Move, Round
 HANDOVERS = 3
 SPAWNS = 3
 SPAWNS_ALIKE = 0.8
+SLOTS = 2
+"""Words in which the tasks of a list differ."""
+_COUNTS = frozenset(masks.word_key(str(n)) for n in range(100))
+"""The number of an attempt is no other task."""
 OVERLAP = 0.7
 SEGMENT = 3
 """Calls that a segment must have before it is compared."""
@@ -88,7 +92,11 @@ class SameSubAgent:
         """The same words about another file or ticket are another task of a list."""
         if spawn.talks != history.talks or history.step - spawn.step > REACH or spawn.turns[-1] == number:
             return False
-        return spawn.things == move.things and masks.alike(spawn.words, move.words) >= SPAWNS_ALIKE
+        if spawn.things != move.things or masks.alike(spawn.words, move.words) < SPAWNS_ALIKE:
+            return False
+        # one word in the place of another, and an answer that is new: the next of a list (of markets, of countries)
+        came, went = move.words - spawn.words - _COUNTS, spawn.words - move.words - _COUNTS
+        return not (history.fresh and came and len(came) == len(went) <= SLOTS)
 
 
 @dataclass(slots=True)

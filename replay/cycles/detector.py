@@ -80,7 +80,7 @@ class CycleDetector:
     def standing(self, name: str, arguments: Any, agent: str | None = None) -> CycleFinding | None:
         """The stretch that this call would lengthen, were it made now; None when it would not."""
         known = self._agents.get(agent or "")
-        if known is None:
+        if known is None or not any(s.level >= 0 and s.last >= self._number - 2 for s in known.stretches):
             return None
         asked = reduce(TurnSeen(0, agent, calls=(CallSeen(name, arguments),)), self._declared, None)
         key = asked.moves[0].key if asked.moves else None

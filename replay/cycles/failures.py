@@ -215,7 +215,6 @@ class NothingNew:
             calls = (looked[-1].short,)
             yield Alert("stagnation", ("nothing",), tuple(self.turns), len(self.turns), 1, calls, NOTHING_NEW, 0.7)
 
-
     def _verdict(self, move: Move) -> bool:
         """One short line in answer to a call that was never made: what is classified, checked, counted one by one."""
         new = move.key not in self.asked

@@ -51,7 +51,7 @@ HANDING = frozenset({"handoff", "handover", "transfer", "delegate", "escalate"})
 SPAWNING = frozenset({"task", "agent", "subagent", "spawn"})
 CHECKS = frozenset(
     {"pytest", "make", "tox", "nox", "cargo", "go", "npm", "yarn", "pnpm", "mvn", "gradle", "ctest", "jest", "vitest", "mypy",
-     "ruff", "tsc", "eslint", "ninja", "cmake", "rspec", "phpunit", "dotnet", "bazel", "unittest"}
+     "ruff", "docker", "podman", "terraform", "flake8", "pylint", "pyright", "tsc", "eslint", "ninja", "cmake", "rspec", "phpunit", "dotnet", "bazel", "unittest"}
 )  # fmt: skip
 
 _LOOKING = frozenset(
@@ -170,6 +170,17 @@ def is_revert(name: str, arguments: Any) -> bool:
     if command is not None:
         return _REVERT.search(command) is not None
     return bool(name_words(name) & {"undo", "revert", "restore", "rollback"})
+
+
+def carries_on(name: str, arguments: Any) -> bool:
+    """True for changes that take along what was done before (push, save, deploy): made again, they do something else."""
+    command = command_of(name, arguments)
+    if command is not None:
+        return "git" in programs(command) and not is_revert(name, arguments)
+    return bool(
+        name_words(name)
+        & {"commit", "push", "save", "deploy", "install", "sync", "start", "stop", "restart", "publish"}
+    )
 
 
 def is_handoff(name: str) -> bool:

@@ -9,29 +9,30 @@ from hashlib import blake2b
 from zlib import crc32
 
 _VOLATILE = re.compile(
-    r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"  # uuid
-    r"|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"  # a moment
-    r"|\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b|\b\d\d?:\d\d ?[ap]\.?m\b"
-    r"|\"\w*(?:uptime|elapsed|duration|latency|time_?stamp|took|server_?time|response_?time|as_?of)\w*\": ?[\d.]+"
-    r"|\bref=\w+"  # an element of a page, numbered anew each time it is looked at
-    r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +(?:\d\d? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*(?: +\d\d?)?(?: \d{4})?"
-    r"|\b1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b"  # seconds or milliseconds since the epoch
-    r"|\b0x[0-9a-fA-F]+\b"
-    r"|\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"  # a hash
-    r"|\b(?:req|msg|toolu|call|chatcmpl|resp|run|job|trace|span|session|sess|evt)_[A-Za-z0-9]{6,}\b"
+    r"\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # uuid
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"  # a moment
+    r"|\d\d?:\d\d(?::\d\d(?:[.,]\d+)?\b| ?[ap]\.?m\b)"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +(?:\d\d? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*(?: +\d\d?)?(?: \d{4})?"
+    r"|1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b"  # seconds or milliseconds since the epoch
+    r"|0x[0-9a-f]+\b"
+    r"|(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"  # a hash
+    r"|(?:req|msg|toolu|call|chatcmpl|resp|run|job|trace|span|session|sess|evt)_[A-Za-z0-9]{6,}\b"
+    r"|\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|sec|secs|seconds|min|minutes)\b"  # how long it took
+    r"|pid[ =:]*\d+"
+    r"|(?:request|trace|correlation)[ _-]?id[ =:\"']*[\w-]+"
+    r"|ref=\w+)"  # an element of a page, numbered anew each time it is looked at
     r"|/(?:tmp|var/folders)/[\w./-]+"
-    r"|\b\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|sec|secs|seconds|min|minutes)\b"  # how long it took
-    r"|\bpid[ =:]*\d+"
-    r"|\b(?:request|trace|correlation)[ _-]?id[ =:\"']*[\w-]+",
+    r"|\"\w*(?:uptime|elapsed|duration|latency|time_?stamp|took|server_?time|response_?time|as_?of)\w*\": ?[\d.]+",
     re.IGNORECASE,
 )
-_MAYBE = re.compile(
-    r"[0-9_/pP=](?:(?<=[0-9])(?:\d{6}|:\d\d|-\d\d|[xa-f]|[a-f]\d| ?(?:ms|µs|us|ns|s|secs?|seconds?|min|minutes)\b)"
-    r"|(?<=\":[0-9])|(?<=\": [0-9])|(?<=\bref=)\w"
-    r"|(?<=_)(?:\w{6}|id\b)|(?<=/)(?:tmp/|var/f)|(?<=[pP])[iI][dD]\b)"
-)
-"""Something of this stands in every volatile part; it begins with one set of characters, so that it is quickly looked for."""
-_LINE_NUMBER = re.compile(r"(?<=[:(,])\d+(?=[:),\s]|$)|(?i:\blines? )\d+|\bcol(?:umn)? \d+")
+_UNIT = r"m(?:s|in(?:utes)?)\b|[µun]s\b|s(?:ec(?:ond)?s?)?\b"
+_MAYBE = re.compile(rf"[0-9](?:[:xa-fA-F]|-[0-9]|{_UNIT}| (?:{_UNIT}|[aApP]\.?[mM]\b)|[0-9][0-9]{{5}})")
+"""Every branch begins with a character or a set of some, so that it is quickly looked for."""
+_NAMES = ("tmp/", "/var/f", "pid", "PID", "ref=", "equest", "race", "orrelation", "req_", "msg_", "toolu_", "call_", "chatcmpl_", "resp_",
+          "run_", "job_", "span_", "sess", "evt_", "uptime", "elapsed", "uration", "atency", "took", "ime_", "imestamp", "ime\"", "as_of",
+          "asof", "asOf")  # fmt: skip
+"""One of these stands in every volatile part: they are quickly looked for, `_VOLATILE` is not."""
+_LINE_NUMBER = re.compile(r"(?<=[:(,])\d+(?=[:),\s]|$)|(?i:\blines? )\d+|#\d+|\bcol(?:umn)? \d+")
 _QUOTED = re.compile(r"`[^`\n]{0,200}`|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|“[^”\n]{0,200}”")
 _PATH = re.compile(
     r"(?:[A-Za-z]:)?(?:[\w.~@-]*/)+[\w.@-]*|\b[\w-]+\.(?:py|js|ts|tsx|go|rs|c|h|cpp|java|rb|json|yaml|yml|toml|md|txt|sh|html|css)\b"
@@ -57,11 +58,19 @@ def digest(text: str) -> int:
 
 def mask(text: str) -> str:
     """The text with its volatile parts out. They stand within a line: lines that hold none are not searched for them."""
-    if _MAYBE.search(text) is None:
+    names = [name for name in _NAMES if name in text]
+    if not names and _MAYBE.search(text) is None:
         return text
     if "\n" not in text:
         return _VOLATILE.sub("~", text)
-    return "\n".join([_VOLATILE.sub("~", line) if _MAYBE.search(line) else line for line in text.split("\n")])
+    return "\n".join([_VOLATILE.sub("~", line) if _holds(line, names) else line for line in text.split("\n")])
+
+
+def _holds(line: str, names: list[str]) -> bool:
+    for name in names:
+        if name in line:
+            return True
+    return _MAYBE.search(line) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class SameCall:
         if move.handoff and streak.visits != history.visits:
             return True  # others had the word since: whether they worked is `PingPong`'s to say
         # the very same change again means that it was taken back, or never took
-        undone = move.revert or (move.effect == "mutate" and not move.check)
+        undone = move.revert or (move.effect == "mutate" and not move.check and not move.onward)
         return streak.epoch != history.epoch and not undone
 
 

@@ -11,44 +11,15 @@ from typing import Any
 from ...tracer.canonical import canonical
 from . import kinds, masks
 from .declared import Declared
+from .outcomes import complaint, is_empty, looks_failed
 from .seen import CallSeen, TurnSeen
 
 _PROSE = frozenset({"explanation", "thought_process", "task_progress", "requires_approval", "nonce", "request_id", "requestid", "trace_id",
                     "timestamp", "tool_call_id", "toolcallid", "retry_note", "retry", "attempt"})  # fmt: skip
 """Arguments that say something about the call and change nothing in it."""
 _ENTITY = ("file_path", "path", "filename", "file", "url", "uri", "id", "ref", "pattern_path", "directory", "dir")
-_EMPTY = re.compile(
-    r"\W*(?:|none|null|no (?:results?|match(?:es)?|files?|output|data|items|hits|records?|rows|entries)(?: were)?(?: found)?[^\n]{0,60}"
-    r"|(?:found )?0 (?:results?|match(?:es)?|files|items|hits|rows|records)[^\n]{0,40}|nothing (?:was )?found[^\n]{0,40}|empty)\W*",
-    re.IGNORECASE,
-)
-_FAILED = re.compile(
-    r"\W{0,3}(?:(?:error|fatal|exception|traceback|failed|failure|invalid|usage:|fehler|erreur|errore|erro|fallo|ошибка)\b|错误|錯誤|エラー|오류)"
-    r"|[\w.]*(?:Error|Exception|\berrors?\.\w+): ",
-    re.IGNORECASE,
-)
-_FAILED_JSON = re.compile(
-    r"\"(?:ok|success|succeeded)\"\s*:\s*false\b|\"(?:status|state)\"\s*:\s*\"(?:error|failed|failure)\"|\"is_?error\"\s*:\s*true"
-    r"|\{\s*\"error(?:_message)?\"\s*:\s*(?:\"[^\"]|\{\s*\")",
-    re.IGNORECASE,
-)
-"""Results that say themselves that they are errors."""
-_MESSAGES = ("error", "error_message", "message", "msg", "reason", "detail", "details", "code", "error_code")
-COMPLAINT = 4 << 10
-_BESIDE = frozenset({"page", "took", "took_ms", "limit", "offset", "per_page", "page_size", "status", "code", "version"})
-"""Numbers that say nothing about what was found."""
-_EXIT = re.compile(
-    r"(?:exit(?:ed)?(?: with)?(?: code| status)?|return ?code)\W{1,3}([1-9]\d*)\b|command not found", re.IGNORECASE
-)
-EMPTY_SIZE = 200
-ECHO = 60
-"""Characters up to which a text in an empty result is the question again."""
 _WORDS = re.compile(r"\w+")
 _SPECIFIC = re.compile(r"\b(?=\w*\d)\w{3,}\b")
-_WRAPPED = re.compile(
-    r"</?(?:returncode|output|stdout|stderr)>(?:\s*\d+\s*</returncode>)?|^\s*exit (?:code|status):? \d+\s*",
-    re.IGNORECASE,
-)
 _NO_SUCH_TOOL = re.compile(
     r"(?:unknown|invalid|no such|unsupported|unrecognized|not a valid) (?:tool|function|action|command name)|(?:tool|function)\b.{0,60}\b(?:not found|does not exist|is not available|not a valid)",
     re.IGNORECASE,
@@ -75,6 +46,7 @@ class Move:
         shape, same_error: The kind of error, and the very error; None without one.
         named: The error names something of the arguments: asked again with it, the error was not read.
         about: The error has a word in common with the arguments.
+        onward: It takes along what was changed before it.
         things: Files, addresses, numbered names in the arguments of a sub-agent's start.
     words, entity: For the likeness of calls: the words of the arguments; the thing they are about.
         lines: The lines of the result.
@@ -109,6 +81,7 @@ class Move:
     spawn: bool = False
     command: bool = False
     revert: bool = False
+    onward: bool = False
     declared: bool = False
 
 
@@ -193,7 +166,7 @@ def _move(call: CallSeen, declared: Declared) -> Move:
     failed = looks_failed(call.is_error, call.result)
     result = call.result
     seen = masks.masked(result) if result is not None else None
-    error = _complaint(_WRAPPED.sub("", result or "")) if failed else ""
+    error = complaint(result or "") if failed else ""
     command = kinds.command_of(call.name, call.arguments)
     shape = masks.shape_of_error(error) if call.error_class not in _PEOPLE else ""
     if command is not None and shape:  # cat and head meet one error, each with its own name before it
@@ -213,7 +186,7 @@ def _move(call: CallSeen, declared: Declared) -> Move:
         entity=_entity(call),
         lines=seen.lines if seen is not None else (),
         size=call.length if call.length is not None else len(result or ""),
-        empty=result is not None and not failed and _is_empty(result),
+        empty=result is not None and not failed and is_empty(result),
         failed=failed,
         shape=masks.digest(masks.joined(("" if _NO_SUCH_TOOL.search(error[:300]) else call.name, shape)))
         if failed and shape
@@ -232,6 +205,7 @@ def _move(call: CallSeen, declared: Declared) -> Move:
         spawn=spawn,
         command=command is not None,
         revert=kinds.is_revert(call.name, call.arguments),
+        onward=kinds.carries_on(call.name, call.arguments),
         declared=said is not None,
     )
 
@@ -290,57 +264,6 @@ def _entity(call: CallSeen) -> int:
             if isinstance(value, (str, int)):
                 return masks.digest(str(value))
     return 0
-
-
-def looks_failed(is_error: bool | None, text: str | None) -> bool:
-    """An error by the flag, or by what a person would call one at first sight."""
-    if is_error:
-        return True
-    if not text:
-        return False
-    if _FAILED.match(text) or (text[0] == "{" and _FAILED_JSON.search(text[:300])):
-        return True
-    return len(text) < 64 << 10 and _EXIT.search(text[:300] + "\n" + text[-300:]) is not None
-
-
-def _complaint(error: str) -> str:
-    """What an error says: of a JSON object its message, where it has one."""
-    if not error.startswith("{") or len(error) > COMPLAINT:
-        return error
-    try:
-        found = json.loads(error)
-    except (ValueError, RecursionError):
-        return error
-    said = [v for k, v in found.items() if str(k).lower() in _MESSAGES and v]
-    return "\n".join(v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in said) or error
-
-
-def _is_empty(result: str) -> bool:
-    text = result.strip()
-    if len(text) > EMPTY_SIZE:
-        return False
-    if _EMPTY.fullmatch(text) is not None:
-        return True
-    if text[:1] not in ("{", "["):
-        return False
-    try:
-        return _holds(json.loads(text)) is False
-    except (ValueError, RecursionError):
-        return False
-
-
-def _holds(value: Any, name: str = "") -> bool | None:
-    """True when decoded JSON holds something, False when it says that there is nothing, None when it says neither."""
-    if isinstance(value, dict) and value:
-        said = [_holds(inner, str(key).lower()) for key, inner in value.items()]
-        return True if True in said else False if False in said else None
-    if value is None or value == "" or isinstance(value, (dict, list)):
-        return bool(value)
-    if isinstance(value, bool) or name in _BESIDE:
-        return None
-    if isinstance(value, str):
-        return True if len(value) > ECHO else None
-    return bool(value)
 
 
 def _short(call: CallSeen) -> str:

@@ -14,6 +14,8 @@ INTERVENE = 2
 STOP = 4
 """Laps beyond the first warning at which the ladder goes up."""
 MEMBERS = 20_000
+LONG = 500
+"""Turns from which only what an alert has grown by is taken in: so a lap costs the same after ten thousand others."""
 _RANKED = (
     "stagnation",
     "bookkeeping",
@@ -66,6 +68,7 @@ class Stretch:
     confidence: float = 0.9
     level: int = -1
     members: dict[int, Facts | None] = field(default_factory=dict)
+    taken: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def takes(self, alert: Alert) -> bool:
         """True when the alert is about this stretch: the same thing, or turns that lie in it."""
@@ -82,7 +85,12 @@ class Stretch:
             self.first = min(self.first or alert.turns[0], alert.turns[0])
         self.last = max(self.last, alert.turns[-1])
         self.moves.update(m.key for m in round_.moves)
-        for number in alert.turns:
+        first, known = self.taken.get(alert.kind, (0, 0))
+        self.taken[alert.kind] = (alert.turns[0], len(alert.turns))
+        begin = (
+            known - 1 if first == alert.turns[0] and 0 < known <= len(alert.turns) and len(alert.turns) > LONG else 0
+        )
+        for number in alert.turns[begin:]:
             if number not in self.members and len(self.members) < MEMBERS:
                 self.members[number] = facts.get(number)
         return self._climb(alert)

@@ -49,6 +49,10 @@ def hunks(runs: Iterable[Run], around: int = 40) -> list[Run]:
     return found
 
 
+_CUT = 40
+"""Characters that are missing from the middle at least before it is a cut, no edit."""
+
+
 def truncated(left: str, right: str) -> bool:
     """True when the right text is the left one cut: its beginning, or beginning and end, with a short mark."""
     if not right or len(right) >= len(left):
@@ -56,6 +60,8 @@ def truncated(left: str, right: str) -> bool:
     head = _common(left, right)
     tail = min(_common(left[::-1], right[::-1]), len(right) - head)
     mark = len(right) - head - tail
+    if (mark or tail) and len(left) - head - tail < max(_CUT, 2 * mark):
+        return False  # another word, or one word less, is an edit
     return head >= tail // 4 and mark <= min(max(100, len(right) // 10), head + tail)
 
 

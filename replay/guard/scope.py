@@ -16,7 +16,7 @@ from ...tracer.observers import NextCall, without
 from ...tracer.providers import Answer
 from ..cycles import CallSeen, CycleDetector, CycleFinding, Declared, TurnSeen
 from ..cycles.masks import shape_of_error
-from ..cycles.rounds import looks_failed
+from ..cycles.outcomes import looks_failed
 from ..message_parts import parts, plain_text
 from .limits import Errors
 
@@ -207,9 +207,10 @@ class Scope:
 
     def _count(self, calls: Sequence[Made]) -> None:
         over = [c for c in calls if c.ended]
-        failed = [c for c in over if c.failed]
+        wrong = {c.id for c in over if c.failed}
+        failed = [c for c in over if c.id in wrong]
         kinds = {f"{c.name}:{shape_of_error(c.result or '')}": " ".join((c.result or "").split())[:120] for c in failed}
-        well = frozenset(c.name for c in over if not c.failed)
+        well = frozenset(c.name for c in over if c.id not in wrong)
         self.errors.turn(kinds, well, len(over), len(failed))
 
     def _seen(self, building: Building) -> TurnSeen:

@@ -158,7 +158,9 @@ def _since(recorded: RecordedRuns, first: _Ran, rules: normalise.Normaliser) -> 
                 seen.add((key[0], found.path))
                 before, now = matching.shown_both(found.recorded, found.got)
                 caller = first.callers.get(one[key].key)
-                yield Unsteady(key[0], key[2], matching.json_path(found.path), before, now, now, found.rules, None, (), caller)
+                yield Unsteady(
+                    key[0], key[2], matching.json_path(found.path), before, now, now, found.rules, None, (), caller
+                )
 
 
 _Key = tuple[str, int, int]

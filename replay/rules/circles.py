@@ -16,7 +16,10 @@ from .rule import Finding
 if TYPE_CHECKING:
     from ...tracer.store import Store
 
-FIX = "Stop it while it runs: looptape.Guard(...) notes the second lap and may tell the model, block the call or stop."
+FIX = (
+    'Stop it while it runs: looptape.Guard(cycles="stop") tells the model when the circle is known, blocks the call two '
+    "laps later and stops the loop after four."
+)
 TITLES: Mapping[str, str] = {f"cycle-{kind}": f"Cycle: {what}" for kind, what in KINDS.items()}
 
 

@@ -12,7 +12,7 @@ from ...tracer.canonical import canonical
 from ...tracer.model import Event, Run, ToolCall, Turn
 from ..cycles import CycleFinding, Declared, Waste, find_cycles
 from ..cycles import kinds as tool_kinds
-from ..cycles.rounds import looks_failed
+from ..cycles.outcomes import looks_failed
 from ..cycles.whole import result_text
 from ..recording import Incoming, Recording
 from .failures import failure_class

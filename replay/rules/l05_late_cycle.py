@@ -11,8 +11,8 @@ from .rule import Finding, Said, quote
 ID = "L05"
 TITLE = "Cycle noticed only at the cap"
 FIX = (
-    "Watch for repetition while the loop runs: looptape.Guard(...) notes the second lap, tells the model at the third, "
-    "blocks the call at the fifth and stops after that."
+    'Watch for repetition while the loop runs: looptape.Guard(cycles="stop") tells the model when the circle is known, '
+    "blocks the call two laps later and stops the loop after four."
 )
 BEFORE_END = 5
 """Turns between the beginning of the circle and the end from which a cap is no early notice."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...tracer.store import Store
     from ...tracer.store.scan import Found, Scan
 
-FIRST, MOST = 64, 4096  # runs of a slice: small at first, so that hits show soon
+FIRST, STEADY, MOST = 16, 64, 32768  # runs of a slice: few at first, so that hits show soon
 MANY = 2000  # hits of a slice after which slices do not grow: their texts are in memory together
 
 
@@ -84,7 +84,7 @@ class Search:
                 self.looked += 1
                 if run in hits:
                     yield RunHits(described[run], tuple(sorted(hits[run], key=_place)))
-            size = min(8 * size, MOST) if sum(map(len, hits.values())) < MANY else FIRST
+            size = min(8 * size, MOST) if sum(map(len, hits.values())) < MANY else STEADY
 
     def unrecorded(self) -> int:
         """How many of the runs have messages of which only the hash was recorded, so that nothing is found in them."""

@@ -191,5 +191,5 @@ def _notes(common: Usual, mine: Account) -> tuple[str, ...]:
     if run.usage.partial:
         notes.append("some usage is not known: figures are lower bounds")
     if run.list_price:
-        notes.append("list price: paid by subscription")
+        notes.append("list price: clients like this one are often paid by subscription")
     return tuple(notes)

@@ -1,6 +1,6 @@
 """The cycle detector's CPU time a turn, at 100, 1,000 and 10,000 turns, for work and for a loop. Aim: under 1 ms at 1,000.
 
-    python tests/bench/bench_cycles.py
+python tests/bench/bench_cycles.py
 """
 
 from __future__ import annotations

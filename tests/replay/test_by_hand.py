@@ -4,9 +4,9 @@ import pytest
 
 import looptape
 from looptape.replay.player.stops import ReplayMismatch, UnwrappedTools
-from looptape.tracer import substitute
 from looptape.tracer.hand_served import NotTaken
 from looptape.tracer.store import open_store
+from played import forget_wrapped
 from recorded import recording
 
 
@@ -51,7 +51,7 @@ class Agent:
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    monkeypatch.setattr(substitute, "_state", substitute._State())
+    forget_wrapped(monkeypatch)
     monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "looptape-home"))
     with recording(tmp_path):
         agent = Agent()
@@ -84,9 +84,9 @@ def test_another_prompt_is_a_miss(home):
         Agent().loop("ho")
 
 
-def test_tools_that_are_not_wrapped_stop_it_before_anything_runs(home):
+def test_tools_that_are_not_wrapped_stop_it_before_anything_runs(home, monkeypatch):
     known, agent = recorded(home), Agent(wrapped=False)
-    substitute._state.tools.clear()
+    forget_wrapped(monkeypatch)
     with looptape.replaying(known, into=home), pytest.raises(UnwrappedTools, match="search"):
         agent.loop()
     assert (agent.asked, agent.ran) == ([], [])

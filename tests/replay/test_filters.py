@@ -195,3 +195,18 @@ def circling(run: str, turns: int) -> list[dict]:
             {"kind": "call_end", "run": run, "turn": n, "call": f"c{n}", "at": n, "result": "same", "state": "done"},
         ]
     return out
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["turns:>5 cost:>0.01"], "turns:>5 cost:>0.01"),
+        (["model:claude* tag.customer:4711 refund"], "model:claude* tag.customer:4711 refund"),
+        (["text:a b"], 'text:"a b"'),
+        (["text:it says error:yes"], 'text:"it says error:yes"'),
+        (["task:pick a city"], 'task:"pick a city"'),
+    ],
+    ids=["bounds", "tag", "words", "a-text-with-a-key", "task"],
+)
+def test_a_whole_filter_in_one_pair_of_quotes_is_the_filter(words: list[str], text: str) -> None:
+    assert written(words) == text

@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from looptape.tracer import process, substitute
+from played import forget_wrapped
 from plugin_project import TEST, Project
 
 pytest_plugins = ("pytester",)
@@ -254,12 +255,11 @@ def test_the_fixture_without_the_marker_says_so(project):
     result.stdout.fnmatch_lines(["the tape fixture needs @pytest.mark.looptape on the test"])
 
 
-def test_tools_that_are_not_wrapped_stop_the_test_before_they_run(project):
+def test_tools_that_are_not_wrapped_stop_the_test_before_they_run(project, monkeypatch):
     project.recorded()
     agent = project.path / "agent.py"
     agent.write_text(agent.read_text().replace("@looptape.tool\n", ""))
-    substitute._state.tools.clear()
-    substitute._state.dispatchers = 0
+    forget_wrapped(monkeypatch)
     result = project.pytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*would really run: search.", "*@pytest.mark.looptape(unwrapped='run')"])

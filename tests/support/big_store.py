@@ -86,7 +86,7 @@ _STEP = 700_000_000  # µs between runs: 20,000 of them fill half a year
 _AT = f"1764424923000000 + (g // {{each}}) * {_STEP} + (g % {{each}}) * 9000000"
 _TURNS_SQL = f"""
   insert into base.turns by name
-  select run_name(g // {{each}}) as run, (g % {{each}} + 1)::integer as number, 'anthropic' as provider, 'anthropic.messages' as api,
+  select run_name(g // {{each}}) as run, g // {{each}} + 1 as place, (g % {{each}} + 1)::integer as number, 'anthropic' as provider, 'anthropic.messages' as api,
     'full' as mode, true as stream, g % {{each}} = 0 as user_turn, false as inherited,
     listed({{models}}, g // {{each}} + g // {{each}} // 7) as request_model, listed({{models}}, g // {{each}} + g // {{each}} // 7) as model,
     case when g % {{each}} = 49 then 'end_turn' else 'tool_use' end as stop_reason, 'ok' as status, 'msg_' || g as response_id,
@@ -109,7 +109,7 @@ _CALLS_SQL = f"""
       case when c % 150 < 6 then c % 150 else (c % 150 - 6) % 3 end as j
     from range({{calls}}) as r(c)
   ), counted as (select *, i * {{each}} + t as g from placed)
-  select run_name(i) as run, (t + 1)::integer as turn, (j + 1)::integer as position, 'c' || g || '_' || j as id,
+  select run_name(i) as run, i + 1 as place, (t + 1)::integer as turn, (j + 1)::integer as position, 'c' || g || '_' || j as id,
     listed({{tools}}, g * 5 + j * 3) as name, true as listed,
     '{{{{"path":"src/part_' || (hash(g, j) % 40) || '.py","line":' || (g % 7) || '}}}}' as arguments_raw, true as valid, 'live' as origin,
     {_AT} + 8000000 as seen_at, 3 * g + 3 as seen_blob, '$.content[' || j || '].content' as seen_path, g % 29 = 0 as seen_error,
@@ -149,17 +149,17 @@ _QUESTIONS_SQL = """
 _SPANS_SQL = """
   insert into base.spans
   select run_name(i), p::integer + 1, case when p = 0 then {first} + i when p % 2 = 1 then 3 * (i * {each} + p // 2) + 2
-    else 3 * (i * {each} + p // 2 - 1) + 3 end, case when p = 0 then 1 else (p + 1) // 2 + 1 end, null
+    else 3 * (i * {each} + p // 2 - 1) + 3 end, case when p = 0 then 1 else (p + 1) // 2 + 1 end, null, i + 1
   from (select n // (2 * {each} - 1) as i, n % (2 * {each} - 1) as p from range({runs} * (2 * {each} - 1)) as r(n))
 """
 _RUNS_SQL = """
   insert into base.runs by name
   with totals as (
-    select run, count(*) as turns, min(started_at) as first, max(ended_at) as last, any_value(model) as model, sum(input) as input,
+    select run, count(*) as turns, min(started_at) as first, max(ended_at) as last, any_value(model) as model, any_value(place) as place, sum(input) as input,
       sum(cache_read) as cache_read, sum(cache_write_5m) as cache_write_5m, sum(output) as output, sum(cost_usd) as cost
     from base.turns group by run
   ), failed as (select run, count(*) as calls, count(*) filter (is_error) as errors from base.calls group by run)
-  select t.run as id, 'job ' || (hash(t.run) % 40) as name, 'Find the fault in a job' as title, 'finder' as agent, '/work/project' as project,
+  select t.run as id, t.place, 'job ' || (hash(t.run) % 40) as name, 'Find the fault in a job' as title, 'finder' as agent, '/work/project' as project,
     'task ' || (hash(t.run) % 25) as task, 'sdk' as source, 'completed' as status, 'end_turn' as reason, t.first as started_at,
     t.last as ended_at, '{{"customer":"' || (hash(t.run) % 300) || '"}}' as tags_json, false as list_price, t.last as last_at, t.last as last_turn_at,
     t.turns::integer as turns, f.calls::integer as tool_calls, f.errors::integer as errors, '["' || t.model || '"]' as models_json,

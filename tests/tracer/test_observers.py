@@ -39,7 +39,9 @@ def test_words_are_added_and_can_be_taken_out_again(kind):
         assert without(told).strip() == result.strip()
 
 
-@pytest.mark.parametrize("result", [None, 1, 2.5, {"a": 1}, [1], [], (1,), b"x", '["a"]', object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "result", [None, 1, 2.5, {"a": 1}, [1], [], (1,), b"x", '["a"]', object()], ids=lambda value: type(value).__name__
+)
 def test_what_a_program_may_look_into_is_left_alone(result):
     assert shape(result) == "other"
     assert added(result, Addition("words", "instead")) is result

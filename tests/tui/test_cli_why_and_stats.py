@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,10 @@ import pytest
 
 from commandline import looptape
 from composed import Composed, Step, healthy
+from looptape.replay import analytics
+from looptape.replay.why import explain
 from looptape.tracer.store import open_store
+from looptape.tui import stats_text, why_text
 from looptape.tui.bars import bar, columns
 
 SUBJECT, ODD = "5" * 16, "6" * 16
@@ -156,3 +160,84 @@ def test_bars_are_as_long_as_their_share() -> None:
     assert columns([0, 1, None, 4]) == " ▃·█"
     assert columns([1.0] * 120, 60) == "█" * 60
     assert columns([0, 0]) == "··"
+
+
+def narrow(monkeypatch: pytest.MonkeyPatch, cells: int = 80) -> None:
+    """stdout is a terminal of so many cells."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((cells, 24)))
+
+
+def test_on_a_narrow_terminal_what_a_part_is_and_who_called_stand_whole_below_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_store(home) as store:
+        found = explain(store, store.run(SUBJECT))
+    narrow(monkeypatch)
+    why_text.show(found, {"show", "context", "cycles"})
+    lines = capsys.readouterr().out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("turns in cycles"))
+    assert lines[at + 1].startswith("    Turns 5 to 16: the loop ran read(path=a.py)")
+    assert lines[at + 2] == "    loop.py:40"
+    assert len(lines) <= 24
+    assert "…" not in "".join(lines)
+
+
+def test_on_a_narrow_terminal_figures_go_before_names_are_cut(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_store(home) as store:
+        found = analytics.stats(store, ["model", "day"])
+    narrow(monkeypatch)
+    stats_text.show(found, ["model", "day"])
+    shown = capsys.readouterr()
+    assert "claude-sonnet-4-5  2025-11-29" in shown.out
+    assert "unheard-of-9" in shown.out
+    assert all(len(line) <= 80 for line in shown.out.splitlines())
+    assert "not shown in a terminal this narrow" in shown.err
+
+
+def test_without_peers_the_first_lines_name_what_could_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = [Step(input=20_000, output=100) for _ in range(6)]
+    steps = [*read, *[replace(LOOPING, caller="loop.py:40")] * 5, Step(tool=None)]
+    with open_store(tmp_path / "alone") as store:
+        store.ingest(Composed("7" * 16, steps, name="alone").records())
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "alone"))
+    lines = looptape("why", "alone").out.splitlines()
+    assert lines[1].startswith("Could be saved: turns in cycles, $0.")
+    assert next(line for line in lines if line.startswith("cause")) == lines[4]
+    assert lines[5].startswith("context read")  # the largest, but no fault
+    assert lines[lines.index("look at") + 1].startswith("looptape show 77777777:")
+
+
+def test_only_runs_of_subscription_clients_are_headed_list_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path))
+    listed = Composed("8" * 16, healthy(3), name="mine", task="a_1", more={"source": "claude-code", "list_price": True})
+    with open_store(tmp_path) as store:
+        store.ingest(listed.records())
+    assert "list $" in looptape("stats", "--by", "model").out
+    assert "list $" in looptape("stats", "--task", "a_1").out
+    with open_store(tmp_path) as store:
+        store.ingest(Composed("9" * 16, healthy(3), name="other", task="ab1").records())
+    mixed = looptape("stats", "--by", "model").out
+    assert "list $" not in mixed
+    assert "partly list price: some runs are of clients that are often paid by subscription" in mixed
+    assert "list price" not in looptape("stats", "--task", "ab1").out
+    assert len(looptape("stats", "--task", "a_*", "--json").json["rows"]) == 1  # only the star stands for any text
+    assert "tag.some_cost" in looptape("stats", "--by", "tag.some_cost").out
+
+
+def test_a_part_that_costs_nothing_has_a_share_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path))
+    lost = [replace(s, status="error", input=None, cache_read=None, cache_write=None, output=None) for s in healthy(8)]
+    broken = Composed("d" * 16, [*healthy(8)[:4], *lost[4:]], name="job", task="t", status="failed")
+    with open_store(tmp_path) as store:
+        store.ingest(r for run in (Composed("c" * 16, healthy(8), task="t"), broken) for r in run.records())
+    rows = [line for line in looptape("why", "d" * 16).out.splitlines() if line.startswith(("retries", "failed calls"))]
+    assert len(rows) == 2
+    assert all(" 0 % " in row and "-0" not in row for row in rows)

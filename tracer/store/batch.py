@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..canonical import digest
@@ -223,13 +223,14 @@ class Batch:
         old = [encode(r["id"]) for r in runs if id(r) in self._before]
         if old:
             con.execute("delete from base.runs where id in (select unnest(?::varchar[]))", [old])
+        self._give_places(runs)
         append(con, "runs", runs)
         turns = {k: r for k, r in self.turns.items() if self._before.get(id(r)) != r}
         delete_turns(con, "turns", [_coded(k) for k, r in turns.items() if id(r) in self._before], "number")
-        append(con, "turns", turns.values())
+        append(con, "turns", self._placed(turns.values()))
         calls = {k: rows for k, rows in self.calls.items() if self._calls_before.get(k) != rows}
         delete_turns(con, "calls", [_coded(k) for k in calls if k in self._calls_before], "turn")
-        append(con, "calls", (row for rows in calls.values() for row in rows))
+        append(con, "calls", self._placed(row for rows in calls.values() for row in rows))
         delete_turns(con, "attempts", [_coded(k) for k in self.attempts], "turn")
         append(con, "attempts", (row for rows in self.attempts.values() for row in rows))
         append(con, "chunks", (row for row in self.chunks.values() if row is not None))
@@ -241,8 +242,22 @@ class Batch:
         rows: list[Row] = []
         for run, history in self.histories.items():
             if history.changed:
-                rows += history.write(self.con, encode(run))
+                place = self.runs[run].get("place")
+                rows += ({**row, "place": place} for row in history.write(self.con, encode(run)))
         append(self.con, "spans", rows)
+
+    def _give_places(self, runs: list[Row]) -> None:
+        new = [row for row in runs if row.get("place") is None]
+        if new:
+            last = self.con.execute("select coalesce(max(place), 0) from base.runs").fetchall()[0][0]
+            for number, row in enumerate(new, last + 1):
+                row["place"] = number
+
+    def _placed(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows with the place of their run (006_places.sql)."""
+        for row in rows:
+            row["place"] = self.runs[row["run"]].get("place")
+            yield row
 
 
 def _coded(key: Key) -> Key:

@@ -136,6 +136,11 @@ def order(given: Filter) -> str:
     return SORTS[given.sort]
 
 
+def matching(value: str) -> tuple[str, str]:
+    """How a text is compared with a value of a filter: ``= ?``, or ``like ?`` where it holds a star; and the value for it."""
+    return _compare(value), _pattern(value)
+
+
 def _compare(value: str) -> str:
     return "like ? escape '\\'" if "*" in value else "= ?"
 

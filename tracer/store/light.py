@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..model import Usage
+from . import place
 from .read import usage_of
 from .rows import Connection, Row, select
 from .text import encode, loads
 
-_ERROR = 500  # characters of an error that are kept
-_TURNS = f"""
+_TURNS = """
   select number, status, model, stop_reason, started_at, generate_ms, execute_ms, user_turn, inherited, duplicate_of,
-    request_flags_json, response_flags_json, left(error, {_ERROR}) as error, cost_usd, input, cache_read, cache_write_5m,
+    request_flags_json, response_flags_json, left(error, 500) as error, cost_usd, input, cache_read, cache_write_5m,
     cache_write_1h, output, reasoning, usage_origin, usage_partial
-  from base.turns where run = ? and number between ? and ? order by number
+  from base.turns where run = ? and number between ? and ?{place} order by number
 """
 _CALLS = """
   select turn, left(name, 200) as name, is_error, valid, state, origin, child_run from base.calls
-  where run = ? and turn between ? and ? order by turn, position
+  where run = ? and turn between ? and ?{place} order by turn, position
 """
 _TRIES = "select turn, count(*) as tries from base.attempts where run = ? and turn between ? and ? group by turn"
 
@@ -59,13 +59,14 @@ class TurnRow:
 def turn_rows(con: Connection, run: str, first: int | None, last: int | None) -> list[TurnRow]:
     """Turns of a run in order, ``first`` and ``last`` included."""
     values = [encode(run), first or 0, last if last is not None else 2**31 - 1]
-    rows = select(con, _TURNS, values)
+    lying = place.of_run(con, run)
+    rows = select(con, _TURNS.format(place=lying), values)
     if not rows:
         return []
     found = con.execute("select status = 'running' from base.runs where id = ?", [encode(run)]).fetchone()
     lives = bool(found and found[0])
     calls: dict[int, list[CallRow]] = {}
-    for row in select(con, _CALLS, values):
+    for row in select(con, _CALLS.format(place=lying), values):
         calls.setdefault(row["turn"], []).append(_call(row, lives))
     tries = {row["turn"]: row["tries"] for row in select(con, _TRIES, values)}
     return [_turn(row, tuple(calls.get(row["number"], ())), tries.get(row["number"], 0), lives) for row in rows]

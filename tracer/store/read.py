@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..model import Attempt, Event, Parent, Run, ToolCall, Turn, TurnPrice, Usage, add_usage
+from . import place
 from .filters import Filter, order, where
 from .rows import USAGE, Connection, Row, select
 from .text import at_path, encode, loads
@@ -16,11 +17,13 @@ _WASTED = (
     "from base.derived where kind = 'wasted' group by run) as w on w.run = r.id "
 )
 
+_GAP, _MOST_RANGES = 4, 16
+
 
 def runs(con: Connection, given: Filter) -> list[Run]:
     """Runs that pass the filter, in its order."""
     rows = select(con, *_chosen("r.*", given))
-    inclusive = _inclusive(con, [r["id"] for r in rows])
+    inclusive = _inclusive(con, rows)
     return [_run(row, inclusive[row["id"]]) for row in rows]
 
 
@@ -46,7 +49,7 @@ def count(con: Connection, given: Filter) -> int:
 def turns(con: Connection, run: str, first: int | None, last: int | None) -> list[Turn]:
     """Turns of a run in order, with their calls, results as the model saw them, and attempts."""
     values = [encode(run), first or 0, last if last is not None else 2**31 - 1]
-    return _turns(con, "run = ? and {} between ? and ?", values, [run])[run]
+    return _turns(con, "run = ? and {} between ? and ?", values, [run], place.of_run(con, run))[run]
 
 
 def turns_of(con: Connection, runs: Sequence[str]) -> dict[str, list[Turn]]:
@@ -54,10 +57,12 @@ def turns_of(con: Connection, runs: Sequence[str]) -> dict[str, list[Turn]]:
     return _turns(con, "run in (select unnest(?::varchar[]))", [[encode(r) for r in runs]], runs)
 
 
-def _turns(con: Connection, where: str, values: list[Any], runs: Sequence[str]) -> dict[str, list[Turn]]:
+def _turns(
+    con: Connection, where: str, values: list[Any], runs: Sequence[str], lying: str = ""
+) -> dict[str, list[Turn]]:
     span = f"where {where}"
-    rows = select(con, f"select * from base.turns {span.format('number')} order by run, number", values)  # noqa: S608
-    calls = select(con, f"select * from base.calls {span.format('turn')} order by turn, position", values)  # noqa: S608
+    rows = select(con, f"select * from base.turns {span.format('number')}{lying} order by run, number", values)  # noqa: S608
+    calls = select(con, f"select * from base.calls {span.format('turn')}{lying} order by turn, position", values)  # noqa: S608
     tries = select(con, f"select * from base.attempts {span.format('turn')} order by turn, number", values)  # noqa: S608
     living = select(
         con,
@@ -104,8 +109,25 @@ def texts(con: Connection, blobs: Sequence[int]) -> dict[int, str]:
     """Texts of blobs by id; those without text are absent."""
     if not blobs:
         return {}
+    wanted = set(blobs)
+    near = _neighbours(sorted(wanted))
+    if len(near) <= _MOST_RANGES:  # ids of one run lie together: found by zone maps, without a join
+        within = " or ".join(f"id between {low} and {high}" for low, high in near)
+        rows = select(con, f"select id, text from base.blobs where ({within}) and text is not null")  # noqa: S608 - numbers
+        return {r["id"]: r["text"] for r in rows if r["id"] in wanted}
     query = "select id, text from base.blobs where id in (select unnest(?::bigint[])) and text is not null"
-    return {r["id"]: r["text"] for r in select(con, query, [list(blobs)])}
+    return {r["id"]: r["text"] for r in select(con, query, [list(wanted)])}
+
+
+def _neighbours(ids: list[int]) -> list[list[int]]:
+    """Ids in rising order as ranges; a small gap is no end."""
+    found: list[list[int]] = []
+    for one in ids:
+        if found and one - found[-1][1] <= _GAP:
+            found[-1][1] = one
+        else:
+            found.append([one, one])
+    return found
 
 
 def usage_of(row: Row) -> Usage:
@@ -156,10 +178,20 @@ def _reported(row: Row) -> float | None:
     return row.get("reported_turns_usd") if found is None else found
 
 
-def _inclusive(con: Connection, ids: list[str]) -> dict[str, tuple[Usage, float | None, int]]:
+def _inclusive(con: Connection, rows: Sequence[Row]) -> dict[str, tuple[Usage, float | None, int]]:
     """Usage, cost and unpriced turns of each run with its inherited turns and all its sub-agents, each counted once."""
-    if not ids:
-        return {}
+    families = {row["id"]: [row] for row in rows}
+    for row in _descendants(con, list(families)):
+        families[row["root"]].append(row)
+    return {root: _together(root, family) for root, family in families.items()}
+
+
+def _descendants(con: Connection, ids: list[str]) -> list[Row]:
+    """The sub-agents below these runs, however deep, each with its ``root``; most runs have none, which is quick to see."""
+    above = "select distinct parent_run as id from base.runs where parent_kind = 'sub-agent' and parent_run in (select unnest(?::varchar[]))"
+    heads = [row["id"] for row in select(con, above, [[encode(i) for i in ids]])] if ids else []
+    if not heads:
+        return []
     query = """
       with recursive tree(root, id) as (
         select id as root, id from base.runs where id in (select unnest(?::varchar[]))
@@ -167,26 +199,28 @@ def _inclusive(con: Connection, ids: list[str]) -> dict[str, tuple[Usage, float 
         select t.root, r.id from tree as t join base.runs as r on r.parent_run = t.id
         where r.parent_kind = 'sub-agent'
       )
-      select t.root, r.whole_json, r.id = t.root as own, r.cost_usd, r.unpriced_turns,
+      select t.root, r.id, r.cost_usd, r.unpriced_turns,
         r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h, r.output, r.reasoning,
         r.usage_origin, r.usage_partial
-      from tree as t join base.runs as r on r.id = t.id order by t.root, r.id
+      from tree as t join base.runs as r on r.id = t.id where r.id <> t.root order by t.root, r.id
     """
-    parts: dict[str, list[tuple[Usage, Decimal | None, int]]] = {i: [] for i in ids}
-    for row in select(con, query, [[encode(i) for i in ids]]):
-        whole = loads(row["whole_json"]) or {}
-        if row["own"] and whole:
+    return select(con, query, [[encode(i) for i in heads]])
+
+
+def _together(root: str, family: Sequence[Row]) -> tuple[Usage, float | None, int]:
+    parts: list[tuple[Usage, Decimal | None, int]] = []
+    for row in family:
+        own = row["id"] == root
+        whole = (loads(row["whole_json"]) or {}) if own else {}
+        if whole:
             usage = Usage(**{n: whole.get(n) for n in USAGE}, origin=whole["origin"], partial=whole["partial"])
             cost = whole["cost_usd"] and Decimal(whole["cost_usd"])
             unpriced = whole.get("unpriced", row["unpriced_turns"]) or 0
         else:
             usage, cost, unpriced = usage_of(row), row["cost_usd"], row["unpriced_turns"] or 0
-        if row["own"] or usage.origin != "missing":
-            parts[row["root"]].append((usage, cost, unpriced))
-    return {
-        root: (_added([p[0] for p in found]), _sum([p[1] for p in found]), sum(p[2] for p in found))
-        for root, found in parts.items()
-    }
+        if own or usage.origin != "missing":
+            parts.append((usage, cost, unpriced))
+    return _added([p[0] for p in parts]), _sum([p[1] for p in parts]), sum(p[2] for p in parts)
 
 
 def _added(usages: list[Usage]) -> Usage:

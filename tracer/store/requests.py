@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import UsageError
 from ..model import Request
 from ..providers import by_api
+from . import place
 from .read import texts
 from .rows import Connection, Row, select
 from .text import encode, loads
@@ -29,10 +30,11 @@ class Wire:
 
 def request(con: Connection, run: str, number: int) -> Request:
     """The request of a turn with all its messages, also those that the server held."""
-    turn = _turn(con, run, number)
-    seen = _seen(con, run, turn)
-    earlier = select(con, _TURN, [encode(run), number - 1])
-    before = _seen(con, run, earlier[0]) if earlier else []
+    lying = place.of_run(con, run)
+    turn = _turn(con, run, number, lying)
+    seen = _seen(con, run, turn, lying)
+    earlier = select(con, _TURN.format(place=lying), [encode(run), number - 1])
+    before = _seen(con, run, earlier[0], lying) if earlier else []
     kept = 0
     for left, right in zip(before, seen, strict=False):
         if left != right:
@@ -46,8 +48,9 @@ def request(con: Connection, run: str, number: int) -> Request:
 
 def wire(con: Connection, run: str, number: int) -> Wire:
     """What was on the wire in a turn, as far as it was recorded."""
-    turn = _turn(con, run, number)
-    ids = _sent(con, run, turn)
+    lying = place.of_run(con, run)
+    turn = _turn(con, run, number, lying)
+    ids = _sent(con, run, turn, lying)
     bodies = texts(con, [*ids, *_part_blobs(turn)])
     response = bodies.get(turn["response_blob"]) or texts(con, [turn["response_blob"] or 0]).get(turn["response_blob"])
     query = (
@@ -61,7 +64,7 @@ def wire(con: Connection, run: str, number: int) -> Wire:
 
 _TURN = (
     "select number, base, keep, mode, api, message_count, request_model, stream, system_blob, tools_blob, params_blob, "
-    "response_blob from base.turns where run = ? and number = ?"
+    "response_blob from base.turns where run = ? and number = ?{place}"
 )
 
 
@@ -72,8 +75,8 @@ class _Held:
     value: Any
 
 
-def _turn(con: Connection, run: str, number: int) -> Row:
-    found = select(con, _TURN, [encode(run), number])
+def _turn(con: Connection, run: str, number: int, lying: str) -> Row:
+    found = select(con, _TURN.format(place=lying), [encode(run), number])
     if not found:
         known = con.execute("select max(number) from base.turns where run = ?", [encode(run)]).fetchone()
         last = known[0] if known and known[0] else 0
@@ -81,40 +84,40 @@ def _turn(con: Connection, run: str, number: int) -> Row:
     return found[0]
 
 
-def _listed(con: Connection, run: str, number: int) -> list[int]:
+def _listed(con: Connection, run: str, number: int, lying: str) -> list[int]:
     """Blob ids of the messages that the client sent."""
     query = (
-        "select blob from base.spans where run = ? and first_turn <= ? and (last_turn is null or last_turn >= ?) "
-        "order by position"
+        "select blob from base.spans where run = ? and first_turn <= ? and (last_turn is null or last_turn >= ?)"  # noqa: S608
+        f"{lying} order by position"
     )
     return [r[0] for r in con.execute(query, [encode(run), number, number]).fetchall()]
 
 
-def _sent(con: Connection, run: str, turn: Row) -> list[int]:
+def _sent(con: Connection, run: str, turn: Row, lying: str) -> list[int]:
     """Blob ids of the messages that were on the wire: without those that the server held."""
-    ids = _listed(con, run, turn["number"])
+    ids = _listed(con, run, turn["number"], lying)
     if turn["mode"] in (None, "full") or not turn["keep"] or not turn["base"]:
         return ids
-    earlier = select(con, _TURN, [encode(run), turn["base"]])
+    earlier = select(con, _TURN.format(place=lying), [encode(run), turn["base"]])
     blob = earlier[0]["response_blob"] if earlier else None
     answer = answer_messages(turn["api"], loads(texts(con, [blob]).get(blob))) if blob is not None else []
     return ids[turn["keep"] + len(answer) :]
 
 
-def _seen(con: Connection, run: str, turn: Row) -> list[int | _Held]:
+def _seen(con: Connection, run: str, turn: Row, lying: str) -> list[int | _Held]:
     """Messages of the turn: ids of those that were sent; answers that only the server held as values."""
     chain = [turn]
     # with keep > 0 the recorder knew the conversation and wrote it down whole
     while chain[-1]["mode"] not in (None, "full") and not chain[-1]["keep"]:
         base = chain[-1]["base"] or chain[-1]["number"] - 1
-        earlier = select(con, _TURN, [encode(run), base]) if 0 < base < chain[-1]["number"] else []
+        earlier = select(con, _TURN.format(place=lying), [encode(run), base]) if 0 < base < chain[-1]["number"] else []
         if not earlier:
             break
         chain.append(earlier[0])
     seen: list[int | _Held] = []
     previous: Row | None = None
     for link in reversed(chain):
-        own = _listed(con, run, link["number"]) if link["message_count"] is not None else []
+        own = _listed(con, run, link["number"], lying) if link["message_count"] is not None else []
         if previous is None:
             seen = list(own)
         else:

@@ -55,26 +55,35 @@ class Scan:
         """
         coded = [encode(r) for r in runs]
         reach = self.con.execute(
-            f"select blob // {BUCKET} as bucket, min(blob), max(blob) from base.spans where {_RUNS} group by 1 order by 1",  # noqa: S608
+            f"select blob // {BUCKET} as bucket, min(blob), max(blob), count(*) from base.spans where {_RUNS} group by 1 order by 1",  # noqa: S608
             [coded],
         ).fetchall()
         if not reach:
             return []
-        # the CASE looks at both sides, so that only texts that these runs hold are matched, not all that lie between
-        query = f"""
-          with held as materialized (
-            select run, blob, min(position) as position, min(first_turn) as first_turn,
-              case when count(*) = count(last_turn) then max(last_turn) end as last_turn
-            from base.spans where {_RUNS} group by run, blob
-          ), hit as materialized (
-            select b.id, b.role, b.text from base.blobs as b join (select distinct blob from held) as h on h.blob = b.id
-            where ({_ranges(reach)}) and b.text is not null {"" if with_assistant else "and b.role is distinct from 'assistant'"}
-              and case when h.blob > 0 then regexp_matches(b.text, ?) end
-          )
-          select held.run, held.blob, held.position, held.first_turn, held.last_turn, hit.role, hit.text
-          from held join hit on hit.id = held.blob order by held.run, held.first_turn, held.position
-        """  # noqa: S608 - our own words and numbers
-        return select(self.con, query, [coded, encode(pattern)])
+        ranges, dense = _ranges(reach)
+        wanted = f"({ranges}) and b.text is not null" + (
+            "" if with_assistant else " and b.role is distinct from 'assistant'"
+        )
+        if dense:  # hardly anything else lies there: to look at it too is quicker than to leave it out
+            query = f"select b.id, b.role, b.text from base.blobs as b where {wanted} and regexp_matches(b.text, ?)"  # noqa: S608
+        else:  # the CASE looks at both sides, so that only texts that these runs hold are matched, not all that lie between
+            query = f"""
+              select b.id, b.role, b.text from base.blobs as b
+              join (select distinct blob from base.spans where {_RUNS}) as h on h.blob = b.id
+              where {wanted} and case when h.blob > 0 then regexp_matches(b.text, ?) end
+            """  # noqa: S608 - our own words and numbers
+        hits = {row["id"]: row for row in select(self.con, query, [*([] if dense else [coded]), encode(pattern)])}
+        if not hits:
+            return []
+        place = f"""
+          select run, blob, min(position) as position, min(first_turn) as first_turn,
+            case when count(*) = count(last_turn) then max(last_turn) end as last_turn
+          from base.spans where blob in (select unnest(?::bigint[])) and {_RUNS} group by run, blob order by run, first_turn, position
+        """  # noqa: S608
+        return [
+            {**row, "role": hits[row["blob"]]["role"], "text": hits[row["blob"]]["text"]}
+            for row in select(self.con, place, [list(hits), coded])
+        ]
 
     def heads(self, runs: Sequence[str], column: str, pattern: str) -> list[Row]:
         """System prompts or tool schemas (``system_blob``, ``tools_blob``) that match, each once a run: as `Scan.messages`."""
@@ -93,7 +102,9 @@ class Scan:
 
     def turns(self, runs: Sequence[str], columns: Sequence[str], pattern: str) -> list[Row]:
         """Turns of these runs with any of these columns matching; a column that does not match is None."""
-        return _columns(self.con, "turns", "number as turn, null as position, null as id, null as name", runs, columns, pattern)
+        return _columns(
+            self.con, "turns", "number as turn, null as position, null as id, null as name", runs, columns, pattern
+        )
 
     def calls(self, runs: Sequence[str], columns: Sequence[str], pattern: str) -> list[Row]:
         """Calls of these runs with any of these columns matching; a column that does not match is None."""
@@ -104,7 +115,7 @@ class Scan:
         if not blobs:
             return []
         query = (
-            "select run, turn, position, id, name, seen_blob as blob from base.calls "
+            "select run, turn, position, id, name, seen_blob as blob from base.calls "  # noqa: S608 - our names
             f"where seen_blob in (select unnest(?::bigint[])) and {_RUNS}"
         )
         return select(self.con, query, [list(blobs), [encode(r) for r in runs]])
@@ -112,7 +123,7 @@ class Scan:
     def unrecorded(self, runs: Sequence[str]) -> int:
         """How many of these runs have messages of which only the hash was recorded."""
         query = (
-            "select count(distinct run) from base.spans where blob in (select id from base.blobs where text is null) "
+            "select count(distinct run) from base.spans where blob in (select id from base.blobs where text is null) "  # noqa: S608
             f"and {_RUNS}"
         )
         found = self.con.execute(query, [[encode(r) for r in runs]]).fetchone()
@@ -153,12 +164,16 @@ def _columns(
     return select(con, query, [[encode(r) for r in runs], encode(pattern)])
 
 
-def _ranges(reach: list[tuple[Any, ...]]) -> str:
-    """Where blobs of some buckets lie, neighbours joined: what DuckDB can pass over by its zone maps."""
+def _ranges(reach: list[tuple[Any, ...]]) -> tuple[str, bool]:
+    """Where blobs of some buckets lie, neighbours joined: what DuckDB can pass over by its zone maps; and whether most
+    of what lies there is wanted."""
     joined: list[list[int]] = []
-    for bucket, low, high in reach:
+    for bucket, low, high, _ in reach:
         if joined and bucket - joined[-1][2] <= 1:
             joined[-1][1:] = [high, bucket]
         else:
             joined.append([low, high, bucket])
-    return " or ".join(f"b.id between {low} and {high}" for low, high, _ in joined)
+    width = sum(high - low + 1 for low, high, _ in joined)
+    return " or ".join(f"b.id between {low} and {high}" for low, high, _ in joined), sum(
+        r[3] for r in reach
+    ) > width / 2

@@ -7,7 +7,14 @@ from importlib.resources import files
 from ..errors import LooptapeError
 from .rows import Connection
 
-MIGRATIONS = ("001_tables.sql", "002_otlp.sql", "003_replay.sql", "004_costs.sql", "005_results.sql")
+MIGRATIONS = (
+    "001_tables.sql",
+    "002_otlp.sql",
+    "003_replay.sql",
+    "004_costs.sql",
+    "005_results.sql",
+    "006_places.sql",
+)
 VERSION = len(MIGRATIONS)
 READER = 1  # the oldest schema version whose readers can still read what we write
 

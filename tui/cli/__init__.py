@@ -38,6 +38,7 @@ COMMANDS = (
     Command("lint", "Look for faults of the loop in recorded runs."),
     Command("why", "Say why a run cost more and took longer than usual."),
     Command("stats", "Cost, turns, time and errors by model, day, task, tool, ..."),
+    Command("search", "Look for a text in everything that was recorded."),
     Command("sql", "Ask the store in SQL, read-only."),
     Command("export", "Write runs in other formats: tape, html, spans, rows, ..."),
     Command("doctor", "Check that recording works here."),

@@ -13,7 +13,7 @@ from .options import json_option, run_argument
 @click.command("diff")
 @run_argument("first")
 @run_argument("others", nargs=-1, required=False)
-@click.option("--format", "form", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True, help="How it is written.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=0), help="Tell at most so many changes; 0 for all.  [default: 50]")
 @click.option("--exit-code", is_flag=True, help="End with 1 when they differ, for scripts.")
 @json_option

@@ -15,7 +15,7 @@ from .. import format as fmt
 from .. import report
 from .export_files import file_name, write_bytes, write_texts
 from .export_forms import FORMS
-from .options import asked, filter_options, run_argument
+from .options import asked, filter_argument, filter_options, is_pair, run_argument
 
 if TYPE_CHECKING:
     from ...replay.reference import Found
@@ -28,12 +28,16 @@ TABLES = ("turns", "runs", "tool_calls", "messages")
 @run_argument(required=False)
 @click.option("--to", "form", type=click.Choice(tuple(FORMS)), default="tape", show_default=True, help="The format.")
 @click.option("-o", "--output", metavar="FILE", help="The file, or with --all the folder. Without it: stdout.")
-@click.option("--all", "everything", is_flag=True, help="All runs (or those of the options below), a file each.")
+@click.option(
+    "--all", "everything", is_flag=True, help="All runs (or those of FILTER and the options below), a file each."
+)
 @click.option("--table", type=click.Choice(TABLES), help="Which rows parquet and csv hold.  [default: turns]")
 @click.option("--endpoint", metavar="URL", help="With --to otlp: post the spans to this collector instead.")
+@filter_argument
 @filter_options
 def command(
     run: str | None,
+    words: tuple[str, ...],
     form: str,
     output: str | None,
     everything: bool,
@@ -41,9 +45,16 @@ def command(
     endpoint: str | None,
     **picked: Any,
 ) -> None:
-    """Write a run, or with RUN:N-M some of its turns, to a file."""
+    """Write a run, or with RUN:N-M some of its turns, to a file.
+
+    With --all FILTER in place of RUN: pairs as in `looptape runs`, model:claude* since:7d.
+    """
+    if everything and run is not None and is_pair(run):
+        words, run = (run, *words), None
+    elif words:
+        raise UsageError("usage", f"{words[0]!r} is one too many", "Name one run; filters go with --all")
     _check(run, form, everything=everything, table=table, endpoint=endpoint, output=output, picked=picked)
-    wanted = asked(time.time_ns() // 1000, picked) if everything else None
+    wanted = asked(time.time_ns() // 1000, picked, words) if everything else None
     if FORMS[form].texts is None:
         from .export_rows import export_rows
 
@@ -137,8 +148,10 @@ def _heads(store: Store, wanted: Filter, form: str) -> tuple[list[Found], int]:
     """The runs that get a file of their own, and how many stand inside another's."""
     from dataclasses import replace
 
+    from ...replay.filters import ready
     from ...replay.reference import Found
 
+    ready(store, wanted)
     runs = store.runs(replace(wanted, limit=0))
     ids = {r.id for r in runs}
     inside = {

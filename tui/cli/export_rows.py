@@ -30,7 +30,10 @@ def export_rows(form: str, table: str, output: str | None, run: str | None, want
             "bad-output", f"{output} is a folder", f"All rows go into one file: -o {output}/{table}.{form}"
         )
     if wanted is not None:
+        from ...replay.filters import ready
+
         with reading() as store:
+            ready(store, wanted)
             count = _write(store, form, table, output, wanted, None)
     else:
         with found(run or "") as one:

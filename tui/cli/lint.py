@@ -12,7 +12,7 @@ import click
 from ...tracer.errors import UsageError
 from .. import report
 from .findings import chosen_format, exit_code, machine, output_options
-from .options import asked, filter_options, project, run_argument
+from .options import asked, filter_options, is_pair, project, run_argument
 
 if TYPE_CHECKING:
     from ...replay.rules import Report
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 @click.command("lint")
 @run_argument("runs", nargs=-1, required=False)
-@click.option("--all", "everything", is_flag=True, help="All runs that pass the filters below.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="All runs that pass the filters below, and pairs of the filter language in place of RUN.",
+)
 @filter_options
 @click.option("--select", multiple=True, metavar="RULE", help="Only these rules: L05, or L for all that begin so.")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Not these rules.")
@@ -54,6 +59,8 @@ def command(
     if explain is not None:
         return _explain(explain)
     wanted = chosen_format(form, as_json=as_json)
+    words = runs if everything and all(map(is_pair, runs)) else ()
+    runs = () if words else runs
     picking = any(picked.values())
     if runs and (everything or picking):
         raise UsageError("usage", "RUN excludes --all and the filters", "Name runs, or pick them")
@@ -61,7 +68,7 @@ def command(
         raise UsageError("usage", "no run is named", "Try: looptape lint last, or looptape lint --all --since 7d")
     if write_baseline and baseline is None:
         raise UsageError("usage", "--write-baseline needs a file", "Name it with --baseline FILE")
-    found = _found(runs, picked, select, ignore)
+    found = _found(runs, picked, words, select, ignore)
     if baseline is not None:
         found = _against(found, baseline, write=write_baseline)
     _give(found, wanted, limit, fail_on)
@@ -75,20 +82,28 @@ def _explain(rule: str) -> int:
     return report.FINE
 
 
-def _found(runs: tuple[str, ...], picked: dict[str, Any], select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
+def _found(
+    runs: tuple[str, ...],
+    picked: dict[str, Any],
+    words: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+) -> Report:
     from ...replay.rules.config import read_config
     from ...replay.rules.lint import all_rules
 
     config = read_config(all_rules().rules, select=select, ignore=ignore)
-    return _of_named(runs, config) if runs else _of_picked(picked, config)
+    return _of_named(runs, config) if runs else _of_picked(picked, words, config)
 
 
-def _of_picked(picked: dict[str, Any], config: Config) -> Report:
+def _of_picked(picked: dict[str, Any], words: tuple[str, ...], config: Config) -> Report:
+    from ...replay.filters import ready
     from ...replay.rules import lint
     from .reading import reading
 
-    wanted = replace(asked(time.time_ns() // 1000, picked), limit=0)
+    wanted = replace(asked(time.time_ns() // 1000, picked, words), limit=0)
     with reading() as store:
+        ready(store, wanted, report.progress)
         chosen = store.runs(wanted)
         found = lint(store, chosen, config, progress=lambda n: report.progress(f"run {n} of {len(chosen)}"))
     report.progress("")

@@ -17,6 +17,7 @@ from ..safe_text import clean
 if TYPE_CHECKING:
     from ...tracer.store import Filter
 
+SORTS = ("time", "cost", "turns", "errors", "wasted", "tokens", "duration", "name")
 STATUSES = ("running", "completed", "limit", "halted", "failed", "interrupted", "unknown")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.@+-]+")  # a shell puts a completed word on the line unquoted
@@ -60,6 +61,26 @@ def filter_options(function: Any) -> Any:
 def filter_argument(function: Any) -> Any:
     """Words of the filter language (`replay.filters`) beside the options; they arrive as ``words``."""
     return click.argument("words", metavar="[FILTER]...", nargs=-1)(function)
+
+
+def sort_option(function: Any) -> Any:
+    """``--sort``: which runs come first."""
+    option = click.option(
+        "--sort",
+        type=click.Choice(SORTS),
+        default="time",
+        show_default=True,
+        help="What comes first: the newest, or the largest.",
+    )
+    return option(function)
+
+
+def is_pair(word: str) -> bool:
+    """True for a ``key:value`` of the filter language, which a reference to a run never is with these keys."""
+    from ...replay.filters import KEYS, NUMBERS
+
+    key, colon, _ = word.partition(":")
+    return bool(colon) and (key in KEYS or key in NUMBERS or key.startswith("tag."))
 
 
 def asked(now: int, given: dict[str, Any], words: Sequence[str] = ()) -> Filter:

@@ -11,19 +11,13 @@ import click
 from ...tracer import settings
 from ...tracer.errors import UsageError
 from .. import report
-from .options import asked, filter_argument, filter_options, json_option
+from .options import asked, filter_argument, filter_options, json_option, sort_option
 
 
 @click.command("runs")
 @filter_argument
 @filter_options
-@click.option(
-    "--sort",
-    type=click.Choice(("time", "cost", "turns", "errors", "wasted", "tokens", "duration", "name")),
-    default="time",
-    show_default=True,
-    help="What comes first: the newest, or the largest.",
-)
+@sort_option
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many; 0 for all.  [default: 50]")
 @click.option("--all", "with_empty", is_flag=True, help="Also runs without turns.")
 @json_option

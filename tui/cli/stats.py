@@ -11,7 +11,7 @@ import click
 
 from ...tracer.errors import LooptapeError, UsageError
 from .. import report
-from .options import asked, filter_options
+from .options import asked, filter_argument, filter_options
 
 if TYPE_CHECKING:
     from ...replay.analytics import Table
@@ -23,11 +23,22 @@ CYCLES_SECONDS = 20.0
 
 @click.command("stats")
 @click.option("--by", metavar="WHAT", help="model, day, tool, project, task, outcome, run, tag, agent, provider, source; tag.NAME; two with a comma.")  # fmt: skip
+@filter_argument
 @filter_options
 @click.option("--format", "form", type=click.Choice(("table", "json", "csv", "parquet")), default="table", show_default=True, help="How it is written.")  # fmt: skip
+@click.option("--sort", metavar="COLUMN", help="With --by or --task: the largest of this column first, as JSON and CSV call it.")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", help="The file for csv and parquet.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-def command(by: str | None, form: str, output: str | None, as_json: bool, **picked: Any) -> None:
+def command(
+    *,
+    words: tuple[str, ...],
+    by: str | None,
+    form: str,
+    sort: str | None,
+    output: str | None,
+    as_json: bool,
+    **picked: Any,
+) -> None:
     """Cost, turns, tokens, cache hits, time and errors of the runs that a filter picks.
 
     Without --by: an overview. With --task and without --by: the history of that task, run by run. --since counts the
@@ -41,20 +52,29 @@ def command(by: str | None, form: str, output: str | None, as_json: bool, **pick
     names = [n.strip() for n in by.split(",")] if by else []
     if "tool" in names and len(names) > 1:
         raise UsageError("usage", "tools are counted alone", "Use --by tool")
-    wanted = asked(time.time_ns() // 1000, picked)
+    wanted = asked(time.time_ns() // 1000, picked, words)
     if not names and not wanted.task and form in ("csv", "parquet"):
         raise UsageError("usage", f"the overview is several tables, not one {form} file", "Say --by model, for one")
-    _run(names, wanted, form, output)
+    if not names and not wanted.task and sort:
+        raise UsageError(
+            "usage", "the overview is several tables, which have their own order", "Say --by model, for one"
+        )
+    _run(names, wanted, form, output, sort)
 
 
-def _run(names: list[str], wanted: Filter, form: str, output: str | None) -> None:
+def _run(names: list[str], wanted: Filter, form: str, output: str | None, sort: str | None) -> None:
+    from ...replay.analytics import ordered
+    from ...replay.filters import ready
     from .reading import reading
 
     with reading() as store:
+        ready(store, wanted, report.progress)
+        report.progress("")
         if not names and not wanted.task:
             _overview(store, wanted, form)
             return
-        _write(_table(store, names, wanted), names, form, output)
+        found = _table(store, names, wanted)
+        _write(ordered(found, sort) if sort else found, names, form, output)
 
 
 def _table(store: Store, names: list[str], wanted: Filter) -> Table:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from composed import START, Composed, Step
+from composed import START, Composed, Step, healthy
 from looptape.replay import analytics
 from looptape.replay.analytics.zone import offsets
 from looptape.tracer.errors import UsageError
@@ -351,4 +351,22 @@ def test_a_forks_past_and_a_copied_answer_count_once() -> None:
         (named,) = analytics.tasks(store)
         calls = sum(analytics.tools(store).column("calls"))
     assert (row["turns"], row["cost_usd"]) == (4, 4 * (Decimal(100) * 3 + Decimal(50) * 15) / 1_000_000)
-    assert (named["runs"], named["turns_p50"], calls) == (2, 2, 2)
+    assert (named["runs"], named["turns_p50"], calls) == (2, 3, 2)
+
+
+def test_a_fork_and_a_replay_of_a_job_do_not_bend_its_median() -> None:
+    past = {"run": "1" * 16, "turn": 7, "call": None, "kind": "fork"}
+    runs = [
+        *(Composed(str(n) * 16, healthy(8), name="p", task="t", outcome="pass") for n in (1, 2)),
+        Composed("3" * 16, healthy(1), name="p", task="t", parent=past),
+        Composed("4" * 16, healthy(2), name="p", task="t", more={"source": "replay"}),
+    ]
+    with memory_store() as store:
+        store.ingest(r for run in runs for r in run.records())
+        (row,) = analytics.tasks(store)
+        table = analytics.tasks(store)
+        own = sum(r.cost_usd or 0 for r in store.runs(Filter(limit=0)))
+    assert (row["runs"], row["turns_p50"], row["turns_p95"]) == (4, 8, 8)
+    assert row["cost_p50"] == pytest.approx(0.100656)
+    assert float(row["cost_usd"]) == pytest.approx(own)
+    assert any("not in the quantiles" in n for n in table.notes)

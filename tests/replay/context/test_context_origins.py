@@ -176,6 +176,18 @@ def test_content_that_was_not_kept_is_counted_by_its_length() -> None:
     assert sum(s.tokens for s in answer.shares) == 900
 
 
+def test_usage_without_any_content_is_told_as_not_recorded() -> None:
+    kept = ("run_start", "turn_end", "run_end", "turn_start")
+    records = [dict(r) for r in talk.records(loop((500, 30))) if r["kind"] in kept]
+    for record in records:
+        if record["kind"] == "turn_start":
+            record |= {"mode": "none", "append": [], "keep": 0}
+            record.pop("system", None), record.pop("tools", None)
+    answer = ask(records, 1)
+    assert answer.tokens == 500
+    assert [(s.origin, s.tokens) for s in answer.shares] == [("unrecorded", 500)]
+
+
 def test_a_turn_that_is_not_there_is_an_error() -> None:
     with pytest.raises(UsageError, match="no turn 9"):
         ask(talk.records(loop((500, 30))), 9)

@@ -57,8 +57,12 @@ def test_long_equal_stretches_are_shortened_and_say_so() -> None:
         ("word " * 20, "word " * 30, False),
         ("So far: nothing. Left to do: all", "Two months are left", False),
         ("all", "", False),
+        ("go zero", "go one", False),
+        ("delete 10 files", "delete 9 files", False),
+        ("delete 10 files", "delete 1 files", False),
+        ("delete 10 files", "delete 10", True),
     ],
-    ids=["beginning", "mark", "middle", "other", "longer", "ending", "empty"],
+    ids=["beginning", "mark", "middle", "other", "longer", "ending", "empty", "word", "figure", "digit", "short"],
 )
 def test_a_cut_text_is_known(a: str, b: str, cut: bool) -> None:
     assert truncated(a, b) is cut

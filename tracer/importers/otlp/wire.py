@@ -150,9 +150,9 @@ def hex_id(value: Any, size: int) -> str | None:
 
 
 def micros(value: Any) -> int | None:
-    """Nanoseconds (text or number) as µs; 0 is no time."""
+    """Nanoseconds (text or number) as µs; 0 is no time, and so is what the format's 64 bits cannot hold."""
     number = _int(value)
-    return number // 1000 if number else None
+    return number // 1000 if number and 0 < number < 1 << 64 else None
 
 
 def _span(span: Mapping[str, Any], scope: str, version: str, resource: Mapping[str, Any], line: int) -> RawSpan:
