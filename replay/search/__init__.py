@@ -7,7 +7,7 @@ while the rest is still to be looked at. docs/search.md says what is looked for 
 from __future__ import annotations
 
 from .finding import Hit, RunHits, Search
-from .needle import Needle, needle
 from .places import PLACES
+from .wanted import Needle, needle
 
 __all__ = ["PLACES", "Hit", "Needle", "RunHits", "Search", "needle"]

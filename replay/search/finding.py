@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...tracer.errors import UsageError
 from ...tracer.store import Filter
-from .needle import Needle
 from .places import PLACES, Candidate, candidates
+from .wanted import Needle
 
 if TYPE_CHECKING:
     from ...tracer.model import Run

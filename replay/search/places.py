@@ -11,7 +11,7 @@ from ..message_parts import MessagePart, parts, plain_text, role
 
 if TYPE_CHECKING:
     from ...tracer.store.scan import Scan
-    from .needle import Needle
+    from .wanted import Needle
 
 PLACES = ("prompts", "thinking", "answers", "arguments", "results", "errors")
 _TURN_COLUMNS = {"answers": "text", "thinking": "thinking", "errors": "error"}

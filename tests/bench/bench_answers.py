@@ -162,7 +162,7 @@ def _ask(home: Path, other: Path | None) -> None:
             "(select sum(seen_length) from base.calls) as bytes from base.runs"
         )[0]
         print(
-            f"{facts['turns']:,} turns of {facts['runs']:,} runs, {facts['calls']:,} calls, {facts['bytes'] / 1e9:.2f} GB of results, "
+            f"{facts['turns']:,} turns of {facts['runs']:,} runs, {facts['calls']:,} calls, about {facts['bytes'] / 1e9:.2f} GB of results, "
             f"store {(home / 'store.duckdb').stat().st_size / 1e9:.2f} GB"
         )
         print(f"{'':36}{'aim ms':>8}{'wall ms':>10}{'CPU ms':>10}{'sqlite ms':>12}")
