@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from . import faults
 from .taping import make
 
 
@@ -15,15 +16,16 @@ def main(arguments: list[str]) -> int:
         return 2
     folder = Path(__file__).parent
     changed = 0
-    for name, data in make().items():
+    for name, data in {**make(), **faults.make()}.items():
         file = folder / name
         if file.exists() and file.read_bytes() == data:
             continue
         changed += 1
         if not arguments:
+            file.parent.mkdir(exist_ok=True)
             file.write_bytes(data)
         print(f"{'would change' if arguments else 'wrote'} {name} ({len(data) / 1024:.0f} KB)")
-    print(f"{changed} of {len(list(folder.glob('*.jsonl')))} tapes changed")
+    print(f"{changed} of {len(list(folder.rglob('*.jsonl')))} tapes changed")
     return 1 if changed and arguments else 0
 
 
