@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -23,6 +23,8 @@ from . import tape
 Shape = Mapping[str, Any]
 
 _DEEP = 60
+_MOST = 10_000
+"""Values that are looked at in one result: some milliseconds; what is beyond comes back as its JSON."""
 _PLAIN = (str, bool, int, float, type(None))
 _OTHER_KEYS = "dict[int]"
 
@@ -31,34 +33,51 @@ def shape(value: Any) -> dict[str, Any] | None:
     """The shape of a tool's result; None for a text."""
     if isinstance(value, str):
         return None
-    made = _shape(value, 0) or {"is": "json"}
+    made = _Look().shape(value) or {"is": "json"}
     if not isinstance(value, (dict, list, tuple, *_PLAIN)) and isinstance(tape.plain(value), str):
         made["text"] = True
     return made
 
 
-def _shape(value: Any, depth: int) -> dict[str, Any] | None:
-    """The shape of a value; None where its JSON says all."""
-    if isinstance(value, _PLAIN) or depth > _DEEP:
-        return None
-    inside: dict[str, Any] = {}
-    if isinstance(value, dict):
-        inside = {str(k): s for k, v in value.items() if (s := _shape(v, depth + 1))}
-        kind = _OTHER_KEYS if value and all(type(k) is int for k in value) else None
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        inside = {str(i): s for i, v in enumerate(value) if (s := _shape(v, depth + 1))}
-        kind = None if isinstance(value, list) else _name(type(value))
-        if inside and len(inside) == len(value) and all(s == inside["0"] for s in inside.values()):
-            return {"is": kind or "json", "all": inside["0"]}
-    elif dataclasses.is_dataclass(value):
-        fields = tape.fields(value)
-        inside = {k: s for k, v in fields.items() if (s := _shape(v, depth + 1))}
-        kind = _name(type(value))
-    else:
-        kind = _name(type(value))
-    if kind is None and not inside:
-        return None
-    return {"is": kind or "json", **({"in": inside} if inside else {})}
+class _Look:
+    """One look at a result: not into itself again, not deeper and not longer than is worth it."""
+
+    def __init__(self) -> None:
+        self._within: set[int] = set()
+        self._left = _MOST
+
+    def shape(self, value: Any) -> dict[str, Any] | None:
+        """The shape of a value; None where its JSON says all, and beyond the bounds."""
+        if isinstance(value, _PLAIN) or len(self._within) > _DEEP or id(value) in self._within or self._left <= 0:
+            return None
+        self._left -= 1
+        self._within.add(id(value))
+        try:
+            return self._of(value)
+        finally:
+            self._within.discard(id(value))
+
+    def _of(self, value: Any) -> dict[str, Any] | None:
+        inside: dict[str, Any] = {}
+        if isinstance(value, dict):
+            inside = self._parts(value.items())
+            kind = _OTHER_KEYS if value and all(type(k) is int for k in value) else None
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            inside = self._parts(enumerate(value))
+            kind = None if isinstance(value, list) else _name(type(value))
+            if inside and len(inside) == len(value) and all(s == inside["0"] for s in inside.values()):
+                return {"is": kind or "json", "all": inside["0"]}
+        elif dataclasses.is_dataclass(value):
+            inside = self._parts(tape.fields(value).items())
+            kind = _name(type(value))
+        else:
+            kind = _name(type(value))
+        if kind is None and not inside:
+            return None
+        return {"is": kind or "json", **({"in": inside} if inside else {})}
+
+    def _parts(self, items: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+        return {str(k): s for k, v in items if (s := self.shape(v))}
 
 
 def _name(kind: type) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...tracer.model import Turn
 from .facts import CallFacts, RunFacts
 from .l06_parallel import unpaired
-from .rule import Finding, Said, Unknown, quote, span
+from .rule import Finding, Said, Unknown, counted, quote, span
 
 ID = "L07"
 TITLE = "Holes in the record"
@@ -107,9 +107,10 @@ def _gaps(facts: RunFacts) -> Iterator[Finding]:
     inner = {t.number for t in (facts.recording.turns if facts.recording is not None else ())}
     gaps = [(a, b) for a, b in gaps if not inner.intersection(range(a + 1, b))]  # inherited turns stand there
     if gaps:
+        missing = sum(b - a - 1 for a, b in gaps)
         yield Finding(
             ID, "error", facts.run.id, gaps[0][0], gaps[-1][1],
-            f"{sum(b - a - 1 for a, b in gaps)} turns are missing from the record",
+            f"{counted(missing, 'turn')} {'is' if missing == 1 else 'are'} missing from the record",
             tuple(f"turn {a} is followed by turn {b}" for a, b in gaps[:3]), facts.waste(()), 0.95, FIX,
         )  # fmt: skip
 

@@ -98,3 +98,13 @@ def test_many_results_of_one_class_have_one_shape():
         "is": "json",
         "all": {"is": f"{__name__}.Point", "in": {"y": {"is": "builtins.tuple"}}},
     }
+
+
+def test_a_result_that_holds_itself_or_shares_its_parts_a_million_times_is_looked_at_briefly():
+    ring: dict = {}
+    ring["a"] = ring["b"] = [ring, {"c": ring}]
+    assert shape(ring) == {"is": "json"}
+    shared: object = 1
+    for _ in range(50):
+        shared = [shared, shared, {"x": shared}]
+    assert shape(shared) == {"is": "json"}
