@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import os
 import signal
 import ssl
+import sys
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -38,3 +42,32 @@ ssl.create_default_context = functools.lru_cache(ssl.create_default_context)
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _http_libraries_as_they_were() -> Iterator[None]:
+    """A test that instruments the process does so for itself: the libraries' transports are put back after it."""
+    from looptape.tracer import hook
+
+    for library in hook.LIBRARIES:
+        with contextlib.suppress(ImportError):  # loaded by a test alone it could not be put back
+            importlib.import_module(library)
+    wanted = dict(hook._wanted)
+    kinds = [
+        (kind, name, vars(kind).get(name))
+        for module in (sys.modules.get(library) for library in hook.LIBRARIES)
+        if module is not None and hasattr(module, "HTTPTransport")
+        for kind, name in (
+            (module.HTTPTransport, "handle_request"),
+            (module.AsyncHTTPTransport, "handle_async_request"),
+        )
+        if not getattr(module.HTTPTransport, hook.PATCHED, False)
+    ]
+    yield
+    hook._wanted.clear()
+    hook._wanted.update(wanted)
+    for kind, name, method in kinds:
+        if method is not None and vars(kind).get(name) is not method:
+            setattr(kind, name, method)
+        if hook.PATCHED in vars(kind):
+            delattr(kind, hook.PATCHED)
