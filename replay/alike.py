@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ..tracer.canonical import canonical, digest
+from ..tracer.store.text import loads
 
 MARK = "cache_control"
 IDS = frozenset({"id", "tool_use_id", "tool_call_id", "call_id"})
 _UNREAD = frozenset({MARK, "signature", "encrypted_content"})
 _DATA = frozenset({"input", "arguments", "args", "input_schema", "parameters", "response"})
 _TEXTS = frozenset({"text", "input_text", "output_text"})
-
-
-def decoded(text: str | None) -> Any:
-    """A message's or part's value; the text itself where it is no JSON, None where there is none."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def substance(value: Any, *, ids: bool = False) -> Any:
@@ -36,12 +26,12 @@ def substance(value: Any, *, ids: bool = False) -> Any:
 
 def key(text: str | None, fallback: str = "") -> str:
     """Equal for texts of equal substance; ``fallback`` (a hash) stands for content that was not kept."""
-    return fallback if text is None else digest(canonical(substance(decoded(text))))
+    return fallback if text is None else digest(canonical(substance(loads(text))))
 
 
 def cached_key(text: str | None, fallback: str = "") -> str:
     """The same with ids, which a prompt cache reads too."""
-    return fallback if text is None else digest(canonical(substance(decoded(text), ids=True)))
+    return fallback if text is None else digest(canonical(substance(loads(text), ids=True)))
 
 
 def _walk(value: Any, left_out: frozenset[str], depth: int) -> Any:

@@ -117,9 +117,9 @@ def end_call(
         record["gave"] = running.gave
     if running.active.content:
         record["result"] = text if isinstance(value, str) else json.loads(text)
-    made = _shape(result) if error is None else _made_of(error)
-    if made is not None and running.active.content:
-        record["shape"] = made
+        made = _shape(result) if error is None else _made_of(error)
+        if made is not None:
+            record["shape"] = made
     running.active.journal.write([record])
     if running.call.run.observers:
         given = None if error is not None else result

@@ -9,8 +9,9 @@ from typing import Any
 
 from ...tracer.canonical import canonical
 from ...tracer.model import Turn, Usage
+from ...tracer.store.text import loads
 from ...tracer.store.windows import Sent, Step
-from ..alike import cached_key, decoded, substance
+from ..alike import cached_key, substance
 from .answers import Break
 from .pieces import tool_name
 
@@ -45,12 +46,12 @@ def _first_change(earlier: Step, last: Turn, step: Step, turn: Turn) -> Break | 
     if models[0] != models[1]:
         return Break(number, "model", f"{models[0]} to {models[1]}")
     if earlier.tools != step.tools and cached_key(earlier.tools) != cached_key(step.tools):
-        return Break(number, "tools", _tools(decoded(earlier.tools), decoded(step.tools)))
+        return Break(number, "tools", _tools(loads(earlier.tools), loads(step.tools)))
     if earlier.system != step.system and cached_key(earlier.system) != cached_key(step.system):
         return Break(number, "system", "system")
     message = _message(step)
     if message is None and earlier.params != step.params:
-        return _param(number, decoded(earlier.params), decoded(step.params))
+        return _param(number, loads(earlier.params), loads(step.params))
     return message
 
 
@@ -69,7 +70,7 @@ def _message(step: Step) -> Break | None:
 
 
 def _part(old: Sent, new: Sent) -> int | None:
-    left, right = (_parts(decoded(s.text)) for s in (old, new))
+    left, right = (_parts(loads(s.text)) for s in (old, new))
     for number, (a, b) in enumerate(zip(left, right, strict=False), 1):
         if canonical(substance(a, ids=True)) != canonical(substance(b, ids=True)):
             return number

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...tracer.store.text import loads
 from ...tracer.store.windows import Sent
-from ..alike import decoded
 from ..message_parts import parts, plain_text, role
 from .estimate import image_tokens, images, json_tokens, text_tokens
 
@@ -64,7 +64,7 @@ def of_message(sent: Sent, since: int, tools: Mapping[str, str]) -> Entry:
     if sent.text is None:  # content was not kept: its length alone is known
         origin = {"assistant": "assistant", "user": "user", "system": "system", "tool": "result"}.get(sent.role or "")
         return Entry(sent, since, [Piece(origin or "other", None, "", (sent.length or 0) / 4)])
-    message = decoded(sent.text)
+    message = loads(sent.text)
     who = role(message)
     found = [Piece("image", None, "", image_tokens(block)) for block in _images(sent.text, message)]
     for part in parts(message):
@@ -83,13 +83,13 @@ def of_message(sent: Sent, since: int, tools: Mapping[str, str]) -> Entry:
 
 def of_system(text: str | None, since: int) -> Entry:
     """The system text."""
-    said = plain_text(decoded(text)) if text else ""
+    said = plain_text(loads(text)) if text else ""
     return Entry(None, since, [Piece("system", None, said, text_tokens(said))] if said else [])
 
 
 def of_tools(text: str | None, since: int) -> Entry:
     """The tool list: a piece for every tool."""
-    value = decoded(text)
+    value = loads(text)
     tools = value if isinstance(value, list) else [] if value is None else [value]
     found = []
     for tool in tools:

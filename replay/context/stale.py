@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...tracer.canonical import canonical
 from ...tracer.model import ToolCall, Turn
-from ..alike import decoded
+from ...tracer.store.text import loads
 from .answers import Stale
 from .pieces import Entry, Piece
 
@@ -69,7 +69,7 @@ def _calls(turns: Sequence[Turn], results: Sequence[tuple[Entry, Piece]]) -> lis
 
 
 def _made(number: int, call: ToolCall) -> tuple[int, str, str]:
-    return number, call.name, canonical(decoded(call.arguments_raw))
+    return number, call.name, canonical(loads(call.arguments_raw))
 
 
 def _mentions(turns: Sequence[Turn]) -> dict[str, int]:

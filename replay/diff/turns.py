@@ -8,8 +8,9 @@ from typing import Any
 
 from ...tracer.canonical import canonical
 from ...tracer.model import ToolCall, Turn
+from ...tracer.store.text import loads
 from ...tracer.store.windows import Step
-from ..alike import decoded, key
+from ..alike import key
 from ..message_parts import parts, plain_text, role
 from .changes import NOTHING, Change, by_path, edit, text_change
 from .requests import params, system, tools
@@ -65,7 +66,7 @@ class Heads:
             one, two = getattr(a.step, part), getattr(b.step, part)
             if one == two or not self._new(part, one, two):
                 continue
-            left, right = decoded(one), decoded(two)
+            left, right = loads(one), loads(two)
             if part == "params":
                 found += by_path(part, params(left), params(right), "")
             else:
@@ -169,7 +170,7 @@ def _seen(turn: Turn, step: Step | None, known: set[str]) -> Seen:
             flag = next((f for f in turn.flags if f in ("compaction", "edited")), "edited")
             history = (flag, len(gone))
     for sent in added:
-        message = decoded(sent.text)
+        message = loads(sent.text)
         who = role(message)
         if who == "assistant" and turn.number > 1:
             continue  # the answer of the turn before, come back

@@ -96,3 +96,23 @@ def usage(read: int, cached: int, written: int, reasoning: int = 0) -> dict[str,
         "reasoning_output_tokens": reasoning,
         "total_tokens": read + written,
     }
+
+
+def old_style() -> Rollout:
+    """A rollout of the early client: two calls, one malformed, cumulative counters that repeat."""
+    made = Rollout(model_provider="openai", originator="codex_cli_rs")
+    made.add("turn_context", {"model": "gpt-demo-6", "approval_policy": "never"})
+    made.event("token_count", info=None, rate_limits=None)
+    made.user("<environment_context>x</environment_context>")
+    made.event("user_message", message="list")
+    made.item("reasoning", summary=[], encrypted_content="gAAA")
+    made.call("c1", '{"command":["ls"]}')
+    made.output("c1", '{"output":"a\\n","metadata":{"exit_code":0}}')
+    made.counted((1000, 400, 50, 20))
+    made.counted((1000, 400, 50, 20))
+    made.call("c2", '{"command":["ls"')
+    made.output("c2", "failed to parse function arguments")
+    made.event("agent_message", message="done")
+    made.says("done")
+    made.counted((2500, 1400, 90, 30), (1500, 1000, 40, 10))
+    return made

@@ -92,7 +92,7 @@ def records(
             "name": "demo",
             "parent": parent,
             "source": "sdk",
-            "project": "/work/demo",
+            "project": "/home/dev/demo",
         }
     ]
     for number, turn in enumerate(turns, 1):

@@ -71,3 +71,15 @@ def recording(path: Path):
         process.replace(former)
         redaction.forget()
         home.recorder.journal.close()
+
+
+def asked(turn, *names, arguments=None):
+    """The model asks for these tools."""
+    turn.request("question")
+    calls = [{"id": f"c{i}", "name": n, "arguments": arguments or {}} for i, n in enumerate(names, 1)]
+    turn.response("on it", tool_calls=calls, stop_reason="tool_use")
+
+
+def calls_of(home):
+    """Every tool call of the only run."""
+    return [c for t in home.run().turns for c in t.tool_calls]

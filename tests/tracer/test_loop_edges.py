@@ -13,7 +13,7 @@ import pytest
 
 import looptape
 from looptape.tracer import quiet
-from recorded import recording
+from recorded import asked, calls_of, recording
 
 
 @pytest.fixture
@@ -27,17 +27,6 @@ class Unprintable:
         raise RuntimeError("no text")
 
     __repr__ = __str__
-
-
-def asked(turn, *names, arguments=None):
-    """The model asks for these tools."""
-    turn.request("question")
-    calls = [{"id": f"c{i}", "name": n, "arguments": arguments or {}} for i, n in enumerate(names, 1)]
-    turn.response("on it", tool_calls=calls, stop_reason="tool_use")
-
-
-def calls_of(home):
-    return [c for t in home.run().turns for c in t.tool_calls]
 
 
 def stepped_elsewhere(generator):

@@ -10,24 +10,13 @@ import inspect
 import pytest
 
 import looptape
-from recorded import recording
+from recorded import asked, calls_of, recording
 
 
 @pytest.fixture
 def home(tmp_path):
     with recording(tmp_path) as home:
         yield home
-
-
-def asked(turn, *names, arguments=None):
-    """The model asks for these tools."""
-    turn.request("question")
-    calls = [{"id": f"c{i}", "name": n, "arguments": arguments or {}} for i, n in enumerate(names, 1)]
-    turn.response("on it", tool_calls=calls, stop_reason="tool_use")
-
-
-def calls_of(home):
-    return [c for t in home.run().turns for c in t.tool_calls]
 
 
 # -- odd tools --------------------------------------------------------------------------------

@@ -61,6 +61,14 @@ def _fresh(home: Path) -> Path:
     return home
 
 
+_TRIES = (
+    ("cycles", "where-is-my-parcel", "where it went round in circles"),
+    ("lint", "where-is-my-parcel", "what is wrong with the loop, and the fix"),
+    ("why", "broken-returns", "where its cost went"),
+)
+"""Commands with the sample run that has something to show for them."""
+
+
 def _fill(home: Path) -> None:
     """Loops that are played, and the tapes of those that are not: each sample once."""
     from ...sample_traces import demo
@@ -76,7 +84,7 @@ def _fill(home: Path) -> None:
 
 
 def _tour(again: str) -> None:
-    """The list, one run's turns, three commands to try next."""
+    """The list, one run's turns, a command of each kind to try next."""
     from ...replay.recording import load
     from ...tracer.store import Filter, open_store
     from .. import run_table, transcript
@@ -97,7 +105,14 @@ def _tour(again: str) -> None:
     report.out()
     report.out(report.Styled("next", "accent"))
     report.out(f"  export {again}")
-    report.out(f"  looptape show {chosen.id}:1 --request     what the model really saw in turn 1")
-    report.out('  looptape sql "select name, turns, cost_usd from runs order by cost_usd desc"')
-    report.out("  looptape                                  the screen (in a terminal)")
+    tries = (
+        (f"show {chosen.id}:1 --request", "what the model really saw in turn 1"),
+        *((f"{command} {name}", says) for command, name, says in _TRIES if any(r.name == name for r in runs)),
+        (f"replay {chosen.id}", "the run again, offline, from its recording"),
+        ("stats --by model", "what it cost"),
+        ("", "the screen (in a terminal)"),
+    )
+    width = max(len(command) for command, _ in tries)
+    for command, says in tries:
+        report.out(f"  looptape {command:<{width}}   {says}")
     report.note(f"to look at it again: {again} looptape")

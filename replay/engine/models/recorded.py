@@ -41,21 +41,16 @@ class RecordedAnswer:
 class RecordedModel:
     """Answers turn N with what turn N was answered. Thinking is not compared: it is not always sent again."""
 
+    apis: tuple[str, ...] = ()
+    """Any wire format."""
+    limited_as: str | None = None
+    """Nothing limits a recording."""
+
     def __init__(self, answers: Mapping[int, RecordedAnswer], *, source: str, edits: Sequence[str] = ()) -> None:
         self._answers = answers
         self._source = source
         self._edits = tuple(edits)
         self._rules = Normaliser()
-
-    @property
-    def apis(self) -> tuple[str, ...]:
-        """Any."""
-        return ()
-
-    @property
-    def limited_as(self) -> str | None:
-        """Nothing limits a recording."""
-        return None
 
     def ask(self, body: Mapping[str, Any], *, api: str, turn: int, timeout: float) -> ModelAnswer:
         """The recorded answer of that turn.

@@ -27,21 +27,16 @@ class Scripted:
     and gives such an entry.
     """
 
+    apis: tuple[str, ...] = ()
+    """Any wire format."""
+    limited_as: str | None = None
+    """Nothing limits a script."""
+
     def __init__(self, script: Script, *, source: str | None = None, made: int = 0) -> None:
         self._script = script
         self._source = source
         self._next = made
         self._lock = threading.Lock()
-
-    @property
-    def apis(self) -> tuple[str, ...]:
-        """Any."""
-        return ()
-
-    @property
-    def limited_as(self) -> str | None:
-        """Nothing limits a script."""
-        return None
 
     def ask(self, body: Mapping[str, Any], *, api: str, turn: int, timeout: float) -> ModelAnswer:
         """The next entry.

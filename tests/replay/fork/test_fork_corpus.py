@@ -27,14 +27,6 @@ KINDS = ("claude_code", "codex", "gemini_cli", "inspect", "mini_swe_agent", "ope
          "swe_agent", "tau_bench", "who_and_when")  # fmt: skip
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path))
-    former = process.replace(Recorder(Journal(tmp_path)))
-    yield tmp_path
-    process.replace(former)
-
-
 def done(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": "Done.", "usage": {"input_tokens": 5, "output_tokens": 2}}
 

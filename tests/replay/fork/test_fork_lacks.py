@@ -54,18 +54,15 @@ def result(number: int, text: str) -> dict[str, Any]:
     return user([{"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": text}])
 
 
+READ = (user("Read it."), says(1, call(1, path="/a")), result(1, "text"), says(2, {"type": "text", "text": "Done."}))
+
+
 def said(made: Start, part: str) -> bool:
     return any(part in line for line in (*made.lacks, *made.notes))
 
 
 def test_a_session_without_system_prompt_tools_and_parameters_says_so(tmp_path: Path) -> None:
-    store, run = session(
-        tmp_path,
-        user("Read it."),
-        says(1, call(1, path="/a")),
-        result(1, "text"),
-        says(2, {"type": "text", "text": "Done."}),
-    )
+    store, run = session(tmp_path, *READ)
     made = rebuild(store, run, 2)
     assert said(made, "no system prompt in the recording; give one with --system")
     assert said(made, "no tool definitions in the recording, though tools were called (Read)")
@@ -91,13 +88,7 @@ def test_tools_are_derived_from_what_was_seen_only_when_asked(tmp_path: Path) ->
 
 
 def test_what_the_user_gives_is_lacking_no_more(tmp_path: Path) -> None:
-    store, run = session(
-        tmp_path,
-        user("Read it."),
-        says(1, call(1, path="/a")),
-        result(1, "text"),
-        says(2, {"type": "text", "text": "Done."}),
-    )
+    store, run = session(tmp_path, *READ)
     tools = json.dumps([{"name": "Read", "input_schema": {"type": "object"}}])
     given = [edit("system=Be brief."), edit(f"tools={tools}"), edit("max_tokens=100")]
     made = start(apply(draft(store, run, 2), given))

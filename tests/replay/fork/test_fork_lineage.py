@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 import talking
 from looptape.replay.engine.forks.forking import Plan, carry_out, opened, plan
@@ -30,14 +27,6 @@ CALL = {
     "usage": {"input_tokens": 7, "output_tokens": 3},
 }
 DONE = {"text": "It is 90.", "usage": {"input_tokens": 9, "output_tokens": 4}}
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path))
-    former = process.replace(Recorder(Journal(tmp_path)))
-    yield tmp_path
-    process.replace(former)
 
 
 def forked(home: Path, run: str, number: int, *edits: str, script: list[Any] | None = None) -> tuple[Outcome, Plan]:

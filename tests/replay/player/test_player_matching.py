@@ -280,7 +280,7 @@ def test_a_turn_whose_answer_was_lost_stops_there_and_says_how_to_go_on():
     [
         pytest.param("Today is {then}", "Today is {now}", "dates", id="day-of-the-recording-and-of-now"),
         pytest.param("At Sat, 29 Nov 2025 14:02:03 GMT", "At Mon, 1 Dec 2025 08:00:00 GMT", "dates", id="http-date"),
-        pytest.param("in /work/demo/src", "in {cwd}/src", "paths", id="project-and-working-directory"),
+        pytest.param("in /home/dev/demo/src", "in {cwd}/src", "paths", id="project-and-working-directory"),
         pytest.param("/tmp/tmpab12cd34/x", "/tmp/tmpzz98yy76/x", "paths", id="temporary-directory"),
         pytest.param("/home/alice/x", "/Users/bob/x", "paths", id="home"),
         pytest.param("call_AbCd1234EfGh5678", "call_ZyXw9876VuTs5432", "ids", id="provider-id"),

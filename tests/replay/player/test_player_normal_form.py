@@ -17,7 +17,7 @@ from played import Program, Turn, records, request, said, user
 pieces = st.sampled_from(
     ["a", " ", "1", "é", "e\u0301", "\n", "<system-reminder>x</system-reminder>", "Token usage: 1/2; 1 remaining", "2026-11-29",
      "2026-11-29T10:00:00Z", "4f0c8f1e-0000-4000-8000-000000000001", "toolu_01AbCdEfGhIjKlMnOp", "/home/dev/x", "/tmp/tmpab12cd/x",
-     "/work/demo/src", "<id>", "<time>", "November 29, 2026", "{", "\"", "<system-", "reminder>"]
+     "/home/dev/demo/src", "<id>", "<time>", "November 29, 2026", "{", "\"", "<system-", "reminder>"]
 )  # fmt: skip
 relaxed = settings(deadline=None, max_examples=60)
 texts = st.lists(pieces, max_size=6).map("".join) | st.text(max_size=20)
@@ -35,7 +35,7 @@ blocks = st.fixed_dictionaries(
 messages = st.fixed_dictionaries(
     {"role": st.sampled_from(["user", "assistant", "tool", "system"]), "content": texts | st.lists(blocks, max_size=3)}
 )
-RULES = Normaliser("normalised", around(["/work/demo"], [1_764_424_923_000_000]))
+RULES = Normaliser("normalised", around(["/home/dev/demo"], [1_764_424_923_000_000]))
 
 
 @relaxed

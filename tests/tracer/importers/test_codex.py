@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codex_rollout import Rollout
+from codex_rollout import Rollout, old_style
 from imported import Imported, read
 from looptape.tracer.importers.codex import codex
 from looptape.tracer.model import BUCKETS
@@ -27,25 +27,6 @@ def sums(got: Imported) -> dict[str, int]:
 def texts(items: list[Any]) -> list[str]:
     """What messages and results of a request say."""
     return [i["output"] if "output" in i else i["content"][0]["text"] for i in items if "content" in i or "output" in i]
-
-
-def old_style() -> Rollout:
-    made = Rollout(model_provider="openai", originator="codex_cli_rs")
-    made.add("turn_context", {"model": "gpt-demo-6", "approval_policy": "never"})
-    made.event("token_count", info=None, rate_limits=None)
-    made.user("<environment_context>x</environment_context>")
-    made.event("user_message", message="list")
-    made.item("reasoning", summary=[], encrypted_content="gAAA")
-    made.call("c1", '{"command":["ls"]}')
-    made.output("c1", '{"output":"a\\n","metadata":{"exit_code":0}}')
-    made.counted((1000, 400, 50, 20))
-    made.counted((1000, 400, 50, 20))
-    made.call("c2", '{"command":["ls"')
-    made.output("c2", "failed to parse function arguments")
-    made.event("agent_message", message="done")
-    made.says("done")
-    made.counted((2500, 1400, 90, 30), (1500, 1000, 40, 10))
-    return made
 
 
 def test_cumulative_counts_injected_text_and_cut_arguments() -> None:  # imp-11

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claude_session import SESSION, SessionLines, call, tokens
-from codex_rollout import Rollout
+from codex_rollout import Rollout, old_style
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import import_path, marks
 from looptape.tracer.importers.follow import import_growth, unread
@@ -51,24 +51,6 @@ def claude() -> SessionLines:
     return made
 
 
-def codex_old() -> Rollout:
-    made = Rollout(model_provider="openai")
-    made.add("turn_context", {"model": "gpt-demo-6"})
-    made.user("list")
-    made.item("reasoning", summary=[], encrypted_content="gAAA")
-    made.call("c1", '{"command":["ls"]}')
-    made.output("c1", '{"output":"a\\n","metadata":{"exit_code":0}}')
-    made.counted((1000, 400, 50, 20))
-    made.counted((1000, 400, 50, 20))
-    made.call("c2", '{"command":["ls"')
-    made.output("c2", "failed to parse function arguments")
-    made.event("agent_message", message="done")
-    made.says("done")
-    made.counted((2500, 1400, 90, 30), (1500, 1000, 40, 10))
-    made.event("task_complete")
-    return made
-
-
 def codex_new() -> Rollout:
     made = Rollout(cli_version="0.153.4")
     made.add("turn_context", {"model": "gpt-demo-6"})
@@ -89,7 +71,7 @@ def codex_new() -> Rollout:
 
 MADE: dict[str, Callable[[], str]] = {
     "claude": lambda: claude().text(),
-    "codex-old": lambda: "\n".join(codex_old().lines) + "\n",
+    "codex-old": lambda: "\n".join(old_style().lines) + "\n",
     "codex-new": lambda: "\n".join(codex_new().lines) + "\n",
 }
 

@@ -15,21 +15,11 @@ def read(span: RawSpan) -> ToolSpan | AgentSpan | None:
     given = span.attributes
     if given.get(METHOD) != "tools/call":
         return None
-    status, error, error_type = figures.failure(span)
-    return ToolSpan(
-        key=span.key,
+    return figures.tool_span(
+        span,
         name=text(given.get("gen_ai.tool.name")) or span.name.rsplit(" ", 1)[-1],
         call=text(given.get("gen_ai.tool.call.id")),
         arguments=given.get("gen_ai.tool.call.arguments"),
         result=given.get("gen_ai.tool.call.result"),
-        is_error=True if status == "error" else None,
-        error=error or (error_type if status == "error" else None),
-        started_at=span.start,
-        ended_at=span.end,
-        trace_id=span.trace,
-        span_id=span.span,
-        parent_span_id=span.parent,
-        scope=span.scope,
-        service=span.service,
         detail=True,
     )

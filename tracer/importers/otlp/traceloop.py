@@ -60,21 +60,11 @@ def call(span: RawSpan) -> ModelCall:
 def tool(span: RawSpan) -> ToolSpan:
     """A tool with its input and output as JSON."""
     given = span.attributes
-    status, error, _ = figures.failure(span)
-    return ToolSpan(
-        key=span.key,
+    return figures.tool_span(
+        span,
         name=text(given.get("traceloop.entity.name")) or span.name.removesuffix(".tool"),
         arguments=arguments_of(given.get("traceloop.entity.input")),
         result=given.get("traceloop.entity.output"),
-        is_error=True if status == "error" else None,
-        error=error,
-        started_at=span.start,
-        ended_at=span.end,
-        trace_id=span.trace,
-        span_id=span.span,
-        parent_span_id=span.parent,
-        service=span.service,
-        scope=span.scope,
     )
 
 
