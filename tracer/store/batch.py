@@ -232,9 +232,9 @@ class Batch:
         delete_turns(con, "calls", [_coded(k) for k in calls if k in self._calls_before], "turn")
         append(con, "calls", self._placed(row for rows in calls.values() for row in rows))
         delete_turns(con, "attempts", [_coded(k) for k in self.attempts], "turn")
-        append(con, "attempts", (row for rows in self.attempts.values() for row in rows))
-        append(con, "chunks", (row for row in self.chunks.values() if row is not None))
-        append(con, "events", (row for row in self.events.values() if row is not None))
+        append(con, "attempts", self._placed(row for rows in self.attempts.values() for row in rows))
+        append(con, "chunks", self._placed(row for row in self.chunks.values() if row is not None))
+        append(con, "events", self._placed(row for row in self.events.values() if row is not None))
         self._write_histories()
         self.raw.write(con)
 
@@ -256,7 +256,8 @@ class Batch:
     def _placed(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows with the place of their run (006_places.sql)."""
         for row in rows:
-            row["place"] = self.runs[row["run"]].get("place")
+            run = self.runs.get(row["run"])
+            row["place"] = None if run is None else run.get("place")
             yield row
 
 

@@ -9,17 +9,61 @@ from typing import Any
 from ..errors import UsageError
 from .text import encode
 
+_TOKENS = (
+    "coalesce(r.input, 0) + coalesce(r.cache_read, 0) + coalesce(r.cache_write_5m, 0) + coalesce(r.cache_write_1h, 0)"
+)
+_NAME = "lower(coalesce(r.name, r.title, r.agent, r.id))"
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """An order of runs: the value it goes by, whether the largest comes first, and the kept facts it needs.
+
+    Attributes:
+        join: One of ``JOINS``; empty when the run's own row is enough.
+        then: What decides between equals, before time does.
+    """
+
+    value: str
+    falling: bool = True
+    join: str = ""
+    then: str = ""
+
+
 SORTS = {
-    "time": "coalesce(r.started_at, r.ended_at) desc nulls last, r.id",
-    "cost": "r.cost_usd desc nulls last, r.started_at desc",
-    "turns": "r.turns desc, r.started_at desc",
-    "errors": "r.errors desc, r.started_at desc",
-    "wasted": "coalesce(w.wasted, 0) desc, r.cost_usd desc nulls last, r.started_at desc",
-    "tokens": "coalesce(r.input, 0) + coalesce(r.cache_read, 0) + coalesce(r.cache_write_5m, 0) + coalesce(r.output, 0) desc,"
-    " r.started_at desc",
-    "name": "lower(coalesce(r.name, r.title, r.id)), r.started_at desc",
-    "duration": "r.ended_at - r.started_at desc nulls last, r.started_at desc",
+    "time": Sort("coalesce(r.started_at, r.ended_at)"),
+    "cost": Sort("r.cost_usd"),
+    "turns": Sort("r.turns"),
+    "calls": Sort("r.tool_calls"),
+    "errors": Sort("r.errors"),
+    "wasted": Sort("coalesce(w.wasted, 0)", join="wasted", then="r.cost_usd desc nulls last, "),
+    "cycles": Sort("w.cycles", join="wasted"),
+    "findings": Sort("l.findings", join="listed"),
+    "context": Sort("l.share", join="listed"),
+    "tokens": Sort(f"{_TOKENS} + coalesce(r.output, 0)"),
+    "input": Sort(f"nullif({_TOKENS}, 0)"),
+    "cache": Sort(f"r.cache_read / nullif({_TOKENS}, 0)"),
+    "output": Sort("r.output"),
+    "duration": Sort("r.ended_at - r.started_at"),
+    "name": Sort(_NAME, falling=False),
+    "project": Sort("lower(r.project)", falling=False),
+    "task": Sort("lower(r.task)", falling=False),
+    "outcome": Sort("json_extract_string(r.outcome_json, '$.verdict')", falling=False),
+    "status": Sort("r.status", falling=False),
+    "model": Sort("r.models_json", falling=False),
+    "source": Sort("r.source", falling=False),
 }
+"""Every order by its name; what has no value comes last either way."""
+
+JOINS = {
+    "wasted": "left join (select run, sum(try_cast(value_json->>'usd' as double)) as wasted, "
+    "sum(try_cast(value_json->>'cycles' as bigint)) as cycles "
+    "from base.derived where kind = 'wasted' group by run) as w on w.run = r.id",
+    "listed": "left join (select run, max(try_cast(value_json->>'findings' as bigint)) as findings, "
+    "max(try_cast(value_json->>'share' as double)) as share "
+    "from base.derived where kind = 'listed' group by run) as l on l.run = r.id",
+}
+"""Facts that readers keep beside runs, as far as they were looked for: of cycles, and of what lists show."""
 
 # Conditions on a text; {} is ``= ?``, or ``like ?`` where the value holds a star.
 _CONDITIONS = {
@@ -39,8 +83,7 @@ _NUMBERS = {
     "calls": "r.tool_calls",
     "errors": "r.errors",
     "cost": "r.cost_usd",
-    "tokens": "coalesce(r.input, 0) + coalesce(r.cache_read, 0) + coalesce(r.cache_write_5m, 0) + coalesce(r.cache_write_1h, 0)"
-    " + coalesce(r.output, 0)",
+    "tokens": f"{_TOKENS} + coalesce(r.output, 0)",
     "seconds": "(r.ended_at - r.started_at) / 1e6",
 }
 OPERATORS = (">=", "<=", ">", "<", "=")
@@ -68,6 +111,7 @@ class Filter:
         since: Microseconds since the epoch; runs that began then or later.
         text: Part of name, title, task, agent or id, whatever its case.
         ids: Only these runs. `limit`: 0 for all.
+        backwards: The sort the other way round; what has no value stays last.
     """
 
     project: str | None = None
@@ -90,6 +134,7 @@ class Filter:
     include_empty: bool = False
     sort: str = "time"
     limit: int = 50
+    backwards: bool = False
 
 
 def where(given: Filter) -> tuple[str, list[Any]]:
@@ -130,7 +175,19 @@ def _add_facts(given: Filter, parts: list[str], values: list[Any]) -> None:
 
 
 def order(given: Filter) -> str:
-    """The ORDER BY of a filter's sort."""
+    """The ORDER BY of a filter's sort; it may need `join`."""
+    found = _sort(given)
+    way = "desc" if found.falling != given.backwards else "asc"
+    return f"{found.value} {way} nulls last, {found.then}r.started_at desc nulls last, r.id"
+
+
+def join(given: Filter) -> str:
+    """The join with kept facts that a filter's sort needs, with a blank behind it; mostly nothing."""
+    found = _sort(given)
+    return f"{JOINS[found.join]} " if found.join else ""
+
+
+def _sort(given: Filter) -> Sort:
     if given.sort not in SORTS:
         raise UsageError("bad-sort", f"runs cannot be sorted by {given.sort!r}", f"Use one of {', '.join(SORTS)}")
     return SORTS[given.sort]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +32,11 @@ class Wire:
 def request(con: Connection, run: str, number: int) -> Request:
     """The request of a turn with all its messages, also those that the server held."""
     lying = place.of_run(con, run)
-    turn = _turn(con, run, number, lying)
-    seen = _seen(con, run, turn, lying)
-    earlier = select(con, _TURN.format(place=lying), [encode(run), number - 1])
-    before = _seen(con, run, earlier[0], lying) if earlier else []
+    near = {row["number"]: row for row in select(con, _TURN.format(place=lying), [encode(run), number - 1, number])}
+    turn = near.get(number) or _turn(con, run, number, lying)
+    lists = _lists(con, run, number, lying)
+    seen = _seen(con, run, turn, lying, lists)
+    before = _seen(con, run, near[number - 1], lying, lists) if number - 1 in near else []
     kept = 0
     for left, right in zip(before, seen, strict=False):
         if left != right:
@@ -54,8 +56,8 @@ def wire(con: Connection, run: str, number: int) -> Wire:
     bodies = texts(con, [*ids, *_part_blobs(turn)])
     response = bodies.get(turn["response_blob"]) or texts(con, [turn["response_blob"] or 0]).get(turn["response_blob"])
     query = (
-        "select parts_json from base.chunks where run = ? and turn = ? and attempt = "
-        "(select max(attempt) from base.chunks where run = ? and turn = ?) order by seq"
+        f"select parts_json from base.chunks where run = ? and turn = ?{lying} and attempt = "  # noqa: S608
+        f"(select max(attempt) from base.chunks where run = ? and turn = ?{lying}) order by seq"
     )
     rows = select(con, query, [encode(run), number, encode(run), number])
     chunks = tuple((int(p[0]), str(p[1])) for row in rows for p in loads(row["parts_json"]))
@@ -64,7 +66,7 @@ def wire(con: Connection, run: str, number: int) -> Wire:
 
 _TURN = (
     "select number, base, keep, mode, api, message_count, request_model, stream, system_blob, tools_blob, params_blob, "
-    "response_blob from base.turns where run = ? and number = ?{place}"
+    "response_blob from base.turns where run = ? and number between ? and ?{place}"
 )
 
 
@@ -76,7 +78,7 @@ class _Held:
 
 
 def _turn(con: Connection, run: str, number: int, lying: str) -> Row:
-    found = select(con, _TURN.format(place=lying), [encode(run), number])
+    found = select(con, _TURN.format(place=lying), [encode(run), number, number])
     if not found:
         known = con.execute("select max(number) from base.turns where run = ?", [encode(run)]).fetchone()
         last = known[0] if known and known[0] else 0
@@ -93,31 +95,50 @@ def _listed(con: Connection, run: str, number: int, lying: str) -> list[int]:
     return [r[0] for r in con.execute(query, [encode(run), number, number]).fetchall()]
 
 
+def _lists(con: Connection, run: str, number: int, lying: str) -> dict[int, list[int]]:
+    """The same of this turn and of the one before, with one look."""
+    query = (
+        "select blob, first_turn, last_turn from base.spans where run = ? and first_turn <= ? "  # noqa: S608
+        f"and (last_turn is null or last_turn >= ?){lying} order by position"
+    )
+    rows = con.execute(query, [encode(run), number, number - 1]).fetchall()
+    return {
+        at: [blob for blob, first, last in rows if first <= at and (last is None or last >= at)]
+        for at in (number - 1, number)
+    }
+
+
 def _sent(con: Connection, run: str, turn: Row, lying: str) -> list[int]:
     """Blob ids of the messages that were on the wire: without those that the server held."""
     ids = _listed(con, run, turn["number"], lying)
     if turn["mode"] in (None, "full") or not turn["keep"] or not turn["base"]:
         return ids
-    earlier = select(con, _TURN.format(place=lying), [encode(run), turn["base"]])
+    earlier = select(con, _TURN.format(place=lying), [encode(run), turn["base"], turn["base"]])
     blob = earlier[0]["response_blob"] if earlier else None
     answer = answer_messages(turn["api"], loads(texts(con, [blob]).get(blob))) if blob is not None else []
     return ids[turn["keep"] + len(answer) :]
 
 
-def _seen(con: Connection, run: str, turn: Row, lying: str) -> list[int | _Held]:
+def _seen(
+    con: Connection, run: str, turn: Row, lying: str, lists: Mapping[int, list[int]]
+) -> list[int | _Held]:
     """Messages of the turn: ids of those that were sent; answers that only the server held as values."""
     chain = [turn]
     # with keep > 0 the recorder knew the conversation and wrote it down whole
     while chain[-1]["mode"] not in (None, "full") and not chain[-1]["keep"]:
         base = chain[-1]["base"] or chain[-1]["number"] - 1
-        earlier = select(con, _TURN.format(place=lying), [encode(run), base]) if 0 < base < chain[-1]["number"] else []
+        known = 0 < base < chain[-1]["number"]
+        earlier = select(con, _TURN.format(place=lying), [encode(run), base, base]) if known else []
         if not earlier:
             break
         chain.append(earlier[0])
     seen: list[int | _Held] = []
     previous: Row | None = None
     for link in reversed(chain):
-        own = _listed(con, run, link["number"], lying) if link["message_count"] is not None else []
+        own: list[int] = []
+        if link["message_count"] is not None:
+            known_list = lists.get(link["number"])
+            own = _listed(con, run, link["number"], lying) if known_list is None else known_list
         if previous is None:
             seen = list(own)
         else:

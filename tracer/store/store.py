@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import LooptapeError, UsageError
 from ..model import Event, Request, Run, Turn
 from ..tape import VERSION, Record
-from . import attached, connect, copying, light, query, read, requests, scan, schema, tables, windows
+from . import attached, connect, copying, light, query, read, requests, scan, schema, tables, times, windows
 from .contradictions import Contradictions
 from .filters import Filter
 from .gone import mark_interrupted
@@ -76,6 +76,18 @@ class Store:
     def turn_rows(self, run: str, first: int | None = None, last: int | None = None) -> list[light.TurnRow]:
         """Turns of a run as a list shows them, without any text: fast for runs of tens of thousands."""
         return light.turn_rows(self._reading(), run, first, last)
+
+    def turn_batches(self, run: str, first: int | None = None, last: int | None = None) -> Iterator[list[light.TurnRow]]:
+        """The same a thousand at a time; the store must stay open meanwhile."""
+        return light.batches(self._reading(), run, first, last)
+
+    def stand(self, run: str, last: int) -> object:
+        """Equal as long as the rows of a run up to turn ``last`` say the same: whoever has them need not read them again."""
+        return light.stand(self._reading(), run, last)
+
+    def turn_times(self, run: str, first: int | None = None, last: int | None = None) -> list[times.TurnTimes]:
+        """When everything in these turns happened, without any text."""
+        return times.turn_times(self._reading(), run, first, last)
 
     def events(self, run: str) -> list[Event]:
         """What happened in a run that is no turn."""
