@@ -15,6 +15,12 @@ from .wire import RawEvent, RawSpan
 Item = ModelCall | ToolSpan | AgentSpan
 
 
+# A span with none of these is no GenAI span in any dialect; what the dialects' `read` and `recognised` ask for.
+_SPOKEN = frozenset(
+    {openinference.KIND, mcp.METHOD, *traceloop.MARKS, "gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.request.model"}
+)
+
+
 @dataclass(slots=True)
 class Found:
     """What was found in one heap of spans and log records.
@@ -55,6 +61,9 @@ def sorted_out(spans: Iterable[RawSpan], logs: Sequence[RawEvent]) -> Found:
             claude.append(span)
         elif logfire.owns(span):
             pairs.append(span)
+        elif _SPOKEN.isdisjoint(span.attributes):  # most spans of a service: no dialect needs to look
+            found.others += 1
+            found.around.append(step(span))
         else:
             _guarded(found, span.line, span.name, _one, span, found, histories)
     _guarded(found, 1, "logfire spans", logfire.calls, pairs)

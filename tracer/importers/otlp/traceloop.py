@@ -11,6 +11,8 @@ from .blocks import answer, answer_blocks
 from .figures import text
 from .wire import RawSpan, arguments_of
 
+MARKS = frozenset({"traceloop.span.kind", "llm.request.type", "gen_ai.request.model", "gen_ai.system"})
+"""A span without any of these is not of that generation."""
 _LAST = (".role", ".content")
 _KINDS = {"workflow": "workflow", "agent": "agent", "task": "step"}
 
