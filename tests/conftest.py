@@ -45,14 +45,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture(autouse=True)
-def _http_libraries_as_they_were() -> Iterator[None]:
-    """A test that instruments the process does so for itself: the libraries' transports are put back after it."""
-    from looptape.tracer import hook
+def _process_as_it_was() -> Iterator[None]:
+    """A test that instruments the process, or says what it is, does so for itself: both are put back after it."""
+    from looptape.tracer import facts, hook
 
     for library in hook.LIBRARIES:
         with contextlib.suppress(ImportError):  # loaded by a test alone it could not be put back
             importlib.import_module(library)
     wanted = dict(hook._wanted)
+    described = dict(facts._described)
     kinds = [
         (kind, name, vars(kind).get(name))
         for module in (sys.modules.get(library) for library in hook.LIBRARIES)
@@ -64,6 +65,8 @@ def _http_libraries_as_they_were() -> Iterator[None]:
         if not getattr(module.HTTPTransport, hook.PATCHED, False)
     ]
     yield
+    facts._described.clear()
+    facts._described.update(described)
     hook._wanted.clear()
     hook._wanted.update(wanted)
     for kind, name, method in kinds:

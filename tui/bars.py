@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 def bar(value: float, most: float, width: int = 16) -> str:
@@ -29,4 +28,7 @@ def columns(values: Sequence[float | None], width: int = 60) -> str:
     most = max((v for v in values if v is not None), default=0)
     if most <= 0:
         return "·" * len(values)
-    return "".join("·" if v is None else " " if v <= 0 else _HEIGHTS[min(7, int(v / most * 8))] for v in values)
+    from sparklines import sparklines  # type: ignore[import-untyped]
+
+    drawn = sparklines([max(v or 0, 0) for v in values], minimum=0, maximum=most)[0]
+    return "".join("·" if v is None else " " if v <= 0 else column for v, column in zip(values, drawn, strict=True))

@@ -114,6 +114,7 @@ class Compaction:
 
     def feed(self, round_: Round, history: History) -> Iterator[Alert]:
         """Compares the segment that is running with the one before; counts compactions."""
+        self.first = self.first or round_.number
         if round_.compaction:
             self._cut(round_, history)
             recent = [n for n, step in self.at if history.step - step <= WITHIN]
