@@ -22,7 +22,7 @@ SDK_middle := anthropic>=1,<2 openai>=2,<3
 SDK_new := anthropic>=2,<3 openai>=3,<4
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format unit smoke test-sdks bench pictures clean
+.PHONY: help demo test lint format unit smoke test-sdks bench pictures snapshots clean
 .NOTPARALLEL:
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make lint, format, unit, smoke    the parts of make test"
 	@echo "make test-sdks                    the SDK tests against old and new anthropic and openai"
 	@echo "make pictures                     the README's pictures, made anew by the program"
+	@echo "make snapshots                    the pictures that the tests compare the screens with"
 	@echo "make bench                        the measurements (they print, they never fail)"
 	@echo "make clean                        remove what make made"
 
@@ -65,6 +66,9 @@ bench: $(DEV)
 
 pictures: $(DEV)
 	$(BIN)/python tests/support/pictures.py
+
+snapshots: $(DEV)
+	$(BIN)/python tests/support/snapshots.py
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -25,6 +25,7 @@ APP = (
     "tui/picture.py",
     "tui/screens/",
     "tui/widgets/",
+    "tui/web/driver.py",
 )
 
 

@@ -19,7 +19,7 @@ from looptape.tracer import store
 from testdata import REPOSITORY
 
 FOLDERS = ("tracer", "replay", "tui", "sample_traces")
-SHIPPED = {".py", ".tcss", ".sql", ".jsonl"}
+SHIPPED = {".html", ".css", ".js", ".py", ".tcss", ".sql", ".jsonl"}
 PAGES = "docs/rules"  # what `looptape lint --explain` prints
 NOT_SHIPPED = {".md"}  # a folder may explain itself to a reader of the tree
 

@@ -86,6 +86,22 @@ def turn_price(turn: Turn, usage: Usage | None = None) -> Price:
     )
 
 
+def portions(turn: Turn) -> tuple[rates.Portion, ...]:
+    """What a turn's cost is made of by today's lists; they add up to its price. Nothing where it has none.
+
+    Reasoning is told only where it costs other than the output that it is part of.
+
+    Raises:
+        UsageError: As `price` does.
+    """
+    model = turn.model or turn.request_model
+    if not model or turn_price(turn).usd is None:
+        return ()
+    how = served.served(turn.price.served) if turn.price.served else served.served(served.facts(turn.usage.raw))
+    found = sheet(turn.provider, model, turn.ended_at or turn.started_at, how, turn.price.url)
+    return rates.portions(found, turn.usage, how.searches)
+
+
 def sheet(provider: str | None, model: str, at_us: int | None, how_served: Served, url: str | None = None) -> Sheet:
     """The rates that hold for a model at a time.
 

@@ -51,10 +51,10 @@ SETTINGS = (
     Setting("limit", "LOOPTAPE_LIMIT", "int", 50, "rows that lists show at most; 0 for all"),
     Setting("normalisers", "LOOPTAPE_NORMALISERS", "list", "", "your functions for matching requests: module:function"),
     Setting("prices", "LOOPTAPE_PRICES", "path", None, "a file of your own prices, over the built-in list"),
-    Setting("theme", "LOOPTAPE_THEME", "text", "dark", "theme of the screen: dark, light, or one of Textual's"),
+    Setting("theme", "LOOPTAPE_THEME", "text", "dark", "theme of the screen: dark, light, contrast, terminal, or one of Textual's"),
 )
-TABLES = ("lint", "tools")
-"""Tables of a settings file that commands read themselves: rules of the linter, what is said of tools."""
+TABLES = ("lint", "tools", "tui")
+"""Tables of a settings file that commands read themselves: rules of the linter, what is said of tools, keys."""
 _WORDS = {"on": "on", "off": "off", "1": "on", "0": "off", "true": "on", "false": "off", "yes": "on", "no": "off"}
 
 
@@ -94,6 +94,29 @@ def tables(
                     raise UsageError("bad-settings", f"{file}: {name} is not a table", f"Write [tool.looptape.{name}]")
                 found[name] = (value, str(file))
     return found
+
+
+def layers(
+    name: str, *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> list[tuple[Mapping[str, Any], Path]]:
+    """One of the `TABLES` wherever it is given, the user's before the project's, each with its file.
+
+    Raises:
+        UsageError: As `effective` does.
+    """
+    folder = cwd or _cwd()
+    files = (user_file(env), project_file(folder) if folder else None)
+    return [
+        (table[name], file) for file in files if file for table in (_table(file),) if isinstance(table.get(name), dict)
+    ]
+
+
+def place(file: Path, key: str) -> str:
+    """``FILE, line N`` of a key in a settings file, the file alone where it is not found."""
+    try:
+        return _place(file, file.read_text("utf-8"), key)
+    except (OSError, UnicodeDecodeError):
+        return str(file)
 
 
 def export(values: Mapping[str, Value], env: MutableMapping[str, str]) -> None:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import App, SystemCommand
-from textual.screen import Screen
+from textual.app import App
 
 from ..tracer.errors import LooptapeError
-from . import keymap
-from .safe_text import clean
+from . import crash, keymap, keys_file, terminal
+from .memory import Memory
+from .place import Place, Scope
 from .screens.page import Page
-from .screens.run import RunScreen
 from .screens.runs import RunsScreen
-from .source import Source, StoreSource
-from .themes import DARK, LIGHT, THEMES
+from .source import Source, StoreSource, shortened
+from .themes import DARK, NAMES, TERMINAL, THEMES, called, meant
+
+INTERRUPTED = 130
+_ECHO = 0.5
+"""Seconds in which an interrupt arrives here that another program was given."""
+THEME = "theme"
+"""Name of the remembered colours."""
 
 if TYPE_CHECKING:
     from ..replay.reference import Found
@@ -37,28 +48,177 @@ class LooptapeApp(App[int]):
     TITLE = "looptape"
     CSS_PATH = "looptape.tcss"
     BINDINGS = keymap.bindings(keymap.EVERYWHERE)
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # ours is action_command_palette
 
     def __init__(
         self, source: Source, run: str | None = None, *, turn: int | None = None, theme: str | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True if os.environ.get("NO_COLOR") else None)
         self.source = source
         self._run = run
         self._turn = turn
+        self.trouble: LooptapeError | None = None
+        self._back_at = -_ECHO
+        self.marks: list[Place] = []
+        self.memory = Memory(source.home)
         for known in THEMES:
             self.register_theme(known)
-        self.theme = self._theme_named(theme or os.environ.get("LOOPTAPE_THEME") or "dark")
+        self._rebinding = keys_file.read()
+        self.set_keymap(self._rebinding.bound)
+        self._first_words = list(self._rebinding.problems)
+        self.theme = self._theme_at_first(theme)
 
     def on_mount(self) -> None:
         """The list of runs, and over it the run that was asked for."""
         self.push_screen(RunsScreen())
         if self._run is not None:
             self.open_run(self._run, self._turn)
+        if self._first_words:
+            self.call_after_refresh(self._say_first)
+        self._heed_signals()
+
+    # how it may end
+
+    def _heed_signals(self) -> None:
+        """Told to end from outside, leave as one leaves: the terminal as it was, what was remembered written."""
+        if self.is_headless or threading.current_thread() is not threading.main_thread():
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, self._told_to_end, number)
+
+    def _told_to_end(self, number: signal.Signals) -> None:
+        self.memory.save()
+        if number is signal.SIGINT:
+            if time.monotonic() - self._back_at > _ECHO:
+                self.exit(INTERRUPTED)
+            return
+        self._ended(f"The screen was ended by {number.name}", None)
+        self.exit(return_code=1)
+        if number is signal.SIGHUP:
+            self._leave_soon()
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Another program has the terminal; an interrupt meanwhile is for that one alone."""
+        try:
+            with super().suspend():
+                yield
+        finally:
+            self._back_at = time.monotonic()
+
+    def _ended(self, what: str, error: BaseException | None) -> None:
+        """The first reason counts: what comes after it is its echo."""
+        if self.trouble is None:
+            self.trouble = crash.ended(what, crash.log(self.source.home, what, error))
+
+    def _leave_soon(self) -> None:
+        """Without a terminal nobody reads what is still to be written, and the writer may wait for ever."""
+        patience = threading.Timer(3.0, os._exit, (1,))
+        patience.daemon = True
+        patience.start()
+
+    def _handle_exception(self, error: Exception) -> None:
+        self._ended("The screen stopped on an error of its own", error)
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """Textual would print a page of source lines and local variables, which hold the user's data."""
+        self._close_messages_no_wait()
+
+    def panic(self, *_renderables: object) -> None:
+        """The terminal can no longer be read, or a style sheet is wrong."""
+        self._ended("The screen stopped: its terminal is gone", sys.exc_info()[1])
+        self._return_code = 1
+        self._close_messages_no_wait()
+        if not self.is_headless:
+            self._leave_soon()
+
+    # where one can go
+
+    def _say_first(self) -> None:
+        """What was wrong with the settings, on whatever screen came first."""
+        if isinstance(self.screen, Page):
+            self.screen.say("\n".join(self._first_words))
+
+    def open_demo(self, home: Path) -> None:
+        """Show the runs of the demo's store; behind them one's own."""
+        self.take(StoreSource(home, place=shortened(home)))
+        self.push_screen(RunsScreen(demo=home))
+
+    def take(self, source: Source) -> None:
+        """From now on this source is what screens ask; marks were set in another."""
+        if source is not self.source:
+            self.source = source
+            self.marks.clear()
 
     def open_run(self, run: str, turn: int | None = None) -> None:
         """Show a run."""
+        from .screens.run import RunScreen  # not needed for the first list
+
         self.push_screen(RunScreen(run, turn))
+
+    def open_runs(self, text: str) -> None:
+        """Back to the list of runs, with this filter."""
+        while len(self.screen_stack) > 2 and not isinstance(self.screen, RunsScreen):
+            self.pop_screen()
+        if isinstance(self.screen, RunsScreen):
+            self.screen.filter_by(text)
+
+    def open_turn(self, place: Place, tab: str = "", back: Callable[[int | None], None] | None = None) -> None:
+        """Show a turn whole; ``back`` is told the number of the turn that was shown last."""
+        from .screens.turn import TurnScreen
+
+        self.push_screen(TurnScreen(place, tab), back)
+
+    def open_compare(self, left: Place, right: Place, view: str = "") -> None:
+        """Two runs or two turns side by side; ``view``: turns, requests, results or totals."""
+        from .screens.compare import CompareScreen
+
+        self.push_screen(CompareScreen(left, right, view))
+
+    def open_compare_many(self, base: Place, others: Sequence[Place]) -> None:
+        """Several places, each compared with one, as a table that leads to each pair."""
+        from .screens.compare_many import CompareManyScreen
+
+        self.push_screen(CompareManyScreen(base, others))
+
+    def open_fork(self, place: Place) -> None:
+        """Go on from a turn (of a run: after its last) with something changed."""
+        from .screens.fork import ForkScreen
+
+        self.push_screen(ForkScreen(place))
+
+    def open_findings(self, scope: Scope) -> None:
+        """Findings of some runs."""
+        from .screens.findings import FindingsScreen
+
+        self.push_screen(FindingsScreen(scope))
+
+    def open_rule(self, rule: str) -> None:
+        """The page of a rule, or of a kind of cycle."""
+        from .screens.rule_page import RulePage
+
+        self.push_screen(RulePage(rule))
+
+    def open_costs(self, scope: Scope) -> None:
+        """Costs of some runs."""
+        from .screens.costs import CostsScreen
+
+        self.push_screen(CostsScreen(scope))
+
+    def toggle_mark(self, place: Place) -> str:
+        """Mark a place or take its mark away; says which."""
+        if place in self.marks:
+            self.marks.remove(place)
+            return f"no mark on {place.written} any more"
+        self.marks.append(place)
+        return f"{place.written} marked; d on another one compares them"
+
+    def on_unmount(self) -> None:
+        """What was remembered is written."""
+        self.memory.save()
 
     def back(self) -> None:
         """One screen back; from the last one out."""
@@ -67,34 +227,91 @@ class LooptapeApp(App[int]):
         else:
             self.exit(0)
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The command palette: the keys of the screen, the themes, quit."""
-        if isinstance(screen, Page):
-            for key in screen.KEYS:
-                if key.action != "tab_at":
-                    yield SystemCommand(
-                        key.help[:1].upper() + key.help[1:], f"key {key.label}", self._runner(screen, key.action)
-                    )
-        yield SystemCommand("Dark theme", "light on dark", lambda: self._dress(DARK.name))
-        yield SystemCommand("Light theme", "dark on light", lambda: self._dress(LIGHT.name))
-        yield SystemCommand("All themes", "those of Textual too", self.action_change_theme)
-        yield SystemCommand("Save a picture", "an SVG of this screen", self.deliver_screenshot)
-        yield SystemCommand("Quit", "leave looptape", self.action_quit)
+    def home_screen(self) -> None:
+        """Back to the list of runs, however far away."""
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def rebound(self, keys: Sequence[keymap.Key]) -> Sequence[keymap.Key]:
+        """The commands with the keys they have here."""
+        return keymap.rebound(keys, self._rebinding.keys)
+
+    def dress(self, name: str) -> None:
+        """Other colours, remembered for next time."""
+        theme = meant(name)
+        if self.no_color:
+            self._tell("NO_COLOR is set: there are no colours to choose")
+        elif theme not in self.available_themes:
+            self._tell(f"there is no theme {name!r}; there are {', '.join(NAMES)}")
+        else:
+            self.theme = theme
+            self.memory.put(THEME, called(theme))
+
+    def _tell(self, text: str) -> None:
+        if isinstance(self.screen, Page):
+            self.screen.say(text)
+
+    def save_picture(self) -> None:
+        """An SVG of the screen, in the working directory."""
+        from .export_files import write_texts
+        from .svg import clean_svg
+
+        path = Path.cwd() / f"looptape-{datetime.now():%Y%m%d-%H%M%S}.svg"
+        try:
+            write_texts(path, iter([clean_svg(self.export_screenshot(title=self.TITLE))]))
+        except LooptapeError as error:
+            self._tell(f"{error.what}. {error.cure}")
+        else:
+            self._tell(f"wrote {path}")
+
+    # keys of every screen: the one on top answers them
 
     def action_keys(self) -> None:
-        """The menu of keys of whatever screen is on top."""
+        """The menu of keys valid here."""
+        self._on_page(lambda page: page.action_keys())
+
+    def action_command(self) -> None:
+        """Type a command."""
+        self._on_page(lambda page: page.action_command())
+
+    def action_command_palette(self) -> None:
+        """Find a command by its words."""
+        from .screens.palette import open_palette
+
+        self._on_page(open_palette)
+
+    def action_help_quit(self) -> None:
+        """ctrl+c is how one copies elsewhere: it ends nothing here."""
+        self._tell("ctrl+q leaves looptape, q goes back")
+
+    def action_findings(self) -> None:
+        """Findings of what is shown."""
+        self._on_page(lambda page: page.action_findings())
+
+    def action_costs(self) -> None:
+        """Costs of what is shown."""
+        self._on_page(lambda page: page.action_costs())
+
+    def action_theme(self) -> None:
+        """The menu of colours."""
+        self._on_page(lambda page: page.action_theme())
+
+    def _on_page(self, does: Callable[[Page], None]) -> None:
         if isinstance(self.screen, Page):
-            self.screen.action_keys()
+            does(self.screen)
 
-    def _runner(self, screen: Page, action: str) -> Callable[[], object]:
-        return lambda: screen.call_later(screen.run_action, action)
-
-    def _dress(self, name: str) -> None:
-        self.theme = name
-
-    def _theme_named(self, name: str) -> str:
-        wanted = {"dark": DARK.name, "light": LIGHT.name}.get(name, name)
-        return wanted if wanted in self.available_themes else DARK.name
+    def _theme_at_first(self, given: str | None) -> str:
+        """Without colours the terminal's own; else what was asked for, what was chosen last time, dark."""
+        if self.no_color:
+            return TERMINAL.name
+        asked = given or os.environ.get("LOOPTAPE_THEME", "").strip()
+        remembered = self.memory.get(THEME, "dark")
+        wanted = meant(asked or remembered)
+        if wanted in self.available_themes:
+            return wanted
+        if asked:
+            self._first_words.append(f"the theme {asked!r} is unknown; there are {', '.join(NAMES)}")
+        return DARK.name
 
 
 def run_app(home: Path, run: str | None = None, *, turn: int | None = None, tape: Found | None = None) -> int:
@@ -115,14 +332,9 @@ def run_app(home: Path, run: str | None = None, *, turn: int | None = None, tape
 
 def show(source: Source, run: str | None = None, turn: int | None = None) -> int:
     """Run the app over any source until the user leaves; the exit status."""
-    if os.environ.get("NO_COLOR") == "":
-        del os.environ["NO_COLOR"]  # Textual takes an empty value for a yes; the convention says it means nothing
+    terminal.prepare(os.environ)
     app = LooptapeApp(source, run, turn=turn)
     result = app.run()
-    if app.return_code and app.return_code != 0:
-        raise LooptapeError(
-            "tui-crash",
-            clean("The screen program stopped on an error of its own"),
-            "looptape runs and looptape show print the same",
-        )
+    if app.trouble is not None or app.return_code:
+        raise app.trouble or crash.ended("The screen stopped", None)
     return result or 0

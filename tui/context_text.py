@@ -18,7 +18,7 @@ from .transcript import subtitle
 _ROWS = 5  # of a list on one screen
 _BAR = 24
 _STEPS = "▁▂▃▄▅▆▇█"
-_NAMES = {
+NAMES = {
     "system": "system", "tools": "tool schemas", "user": "user", "assistant": "assistant text", "thinking": "thinking",
     "arguments": "arguments of", "result": "results of", "image": "images", "other": "other",
     "unrecorded": "not recorded",
@@ -79,7 +79,7 @@ def _shares(answer: Context) -> None:
     most = max((s.tokens for s in answer.shares), default=0) or 1
     rows = []
     for share in answer.shares:
-        name = _NAMES[share.origin] + (f" {share.tool}" if share.tool else "" if share.origin != "result" else " ?")
+        name = NAMES[share.origin] + (f" {share.tool}" if share.tool else "" if share.origin != "result" else " ?")
         bar = "█" * max(1 if share.tokens else 0, round(_BAR * share.tokens / most))
         rows.append(
             [name, f"{share.tokens:,}", fmt.percent(share.tokens, answer.tokens), f"{share.pieces:,}", share.how, bar]
@@ -142,7 +142,7 @@ def _repeats(found: Sequence[Repeat]) -> None:
     )
     for one in found[:_ROWS]:
         places = ", ".join(map(str, one.messages[:4])) + (", …" if len(one.messages) > 4 else "")
-        name = _NAMES[one.origin] + (f" {one.tool}" if one.tool else "")
+        name = NAMES[one.origin] + (f" {one.tool}" if one.tool else "")
         report.out(f"         {one.tokens:,}  {one.times}x {name}, messages {places}: ", clean(one.text, limit=50))
     _more(len(found) - _ROWS)
 
@@ -175,11 +175,12 @@ def _cache(answer: Context) -> None:
         )
     worst = sorted(answer.breaks, key=lambda b: (-(b.tokens or 0), b.turn))[:_ROWS]
     for one in sorted(worst, key=lambda b: b.turn):
-        report.out(f"         turn {one.turn}: ", _broke(one))
+        report.out(f"         turn {one.turn}: ", broke(one))
     _more(len(answer.breaks) - _ROWS)
 
 
-def _broke(one: Break) -> str:
+def broke(one: Break) -> str:
+    """What broke the cached prefix, and what that cost, in one line."""
     idle = fmt.duration(1000 * one.idle_s) if one.idle_s is not None else "?"
     said = {
         "expired": f"not read again in time, {idle} after the turn before",

@@ -36,7 +36,7 @@ def title(change: Change) -> str:
 
 def lines(change: Change) -> Iterator[list[Part]]:
     """The lines that show it, at most `LINES` and then one that says how many more there are."""
-    rows = list(_rows(change))
+    rows = list(whole(change))
     yield from rows[:LINES]
     if len(rows) > LINES:
         yield [Styled(f"… {len(rows) - LINES:,} more lines: --format json", "dim")]
@@ -79,7 +79,8 @@ def _part(part: MessagePart) -> str:
     return f"= {part.text}" if part.kind == "result" else part.text
 
 
-def _rows(change: Change) -> Iterator[list[Part]]:
+def whole(change: Change, around: int = 40) -> Iterator[list[Part]]:
+    """All lines that show it; long equal stretches keep ``around`` characters beside each difference."""
     if change.kind == "reordered" and change.part == "messages":
         yield [short(change.b)]
     elif change.a is NOTHING or change.b is NOTHING:
@@ -90,16 +91,16 @@ def _rows(change: Change) -> Iterator[list[Part]]:
         for row in (kept + cut).splitlines() or [""]:
             yield [Styled(f"{'-' if gone else '+'} {row}", "bad" if gone else "good")]
     else:
-        yield from _both(as_text(change.a), as_text(change.b))
+        yield from _both(as_text(change.a), as_text(change.b), around)
 
 
-def _both(a: str, b: str) -> Iterator[list[Part]]:
+def _both(a: str, b: str, around: int) -> Iterator[list[Part]]:
     if max(len(a), len(b)) <= _SHORT and "\n" not in a + b:
         yield [Styled(f"- {a}", "bad")]
         yield [Styled(f"+ {b}", "good")]
         return
     line: list[Part] = []
-    for run in hunks(words(a, b)):
+    for run in hunks(words(a, b), around):
         begin, end, style = _MARKS.get(run.kind, ("", "", ""))
         rows = run.text.split("\n")
         for place, row in enumerate(rows):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..replay.cycles import Waste
 from ..replay.rules import Finding, Report
+from ..replay.rules.together import added
 from ..tracer.model import Run
 from . import report
 from .format import counted, money, run_title, short_tokens
@@ -66,13 +67,8 @@ def _seconds(seconds: float) -> str:
 
 
 def _total(rule: str, findings: Sequence[Finding]) -> Total:
-    def added(name: str) -> float | None:
-        known = [v for f in findings if (v := getattr(f.wasted, name)) is not None]
-        return sum(known) if known else None
-
     counts = [sum(f.severity == s for f in findings) for s in ("error", "warning", "info")]
-    tokens = added("tokens")
-    waste = Waste(int(added("turns") or 0), None if tokens is None else int(tokens), added("usd"), added("seconds"))
+    waste = added([f.wasted for f in findings])
     return Total(rule, len({f.run for f in findings}), counts[0], counts[1], counts[2], waste)
 
 

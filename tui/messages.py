@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.message import Message
 
-from .source import RunsView, RunView, Trouble, TurnView, WireView
+from .views import RunsView, RunsWanted, RunView, Trouble, TurnView, WireView
 
 
 class RunsLoaded(Message):
-    """The list of runs was read."""
+    """The list of runs was read, as it was wanted."""
 
-    def __init__(self, view: RunsView) -> None:
+    def __init__(self, view: RunsView, wanted: RunsWanted) -> None:
         super().__init__()
         self.view = view
+        self.wanted = wanted
 
 
 class RunLoaded(Message):
@@ -49,3 +52,11 @@ class Failed(Message):
 
 class Unchanged(Message):
     """Nothing new since the last reading."""
+
+
+class Answered(Message):
+    """A job in a thread is done; what follows is run where screens may be touched."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.then = then

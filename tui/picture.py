@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
-
 from .app import LooptapeApp
 from .source import Source, StoreSource
+from .svg import clean_svg
 
-CELL = 12.2
-"""Width of a terminal cell in the SVG that rich writes."""
-FONTS = "'JetBrains Mono','Fira Code',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 SCREENS: dict[str, Sequence[str]] = {
     "runs": (),
     "run": ("enter",),
+    "waterfall": ("enter", "w"),
+    "transcript": ("enter", "t"),
     "turn": ("enter", "enter"),
     "request": ("enter", "enter", "2"),
+    "context": ("enter", "enter", "6"),
+    "compare": ("enter", "m", "j", "d"),
+    "fork": ("enter", "r"),
+    "findings": ("exclamation_mark",),
+    "costs": ("dollar_sign",),
     "keys": ("enter", "question_mark"),
 }
 """Name of a picture and the keys that lead to it from the list of runs."""
-
-_TEXT = re.compile(r'(<text [^>]*?x=")([\d.]+)(" [^>]*?textLength=")([\d.]+)("[^>]*>)([^<]*)(</text>)')
-_FONT_FACE = re.compile(r"@font-face\s*\{[^}]*\}", re.DOTALL)
 
 
 def picture(
@@ -67,9 +66,9 @@ async def _taken(
     title: str,
 ) -> str:
     steps = list(road)
-    if run is not None and steps:
-        steps = steps[1:]
-    opened = source.find(run) if run is not None and road else None
+    opened = None
+    if run is not None and steps[:1] == ["enter"]:
+        opened, steps = source.find(run), steps[1:]
     app = LooptapeApp(source, opened, turn=turn, theme=theme)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -90,32 +89,17 @@ async def settled(pilot: Any) -> None:
             return
 
 
-def clean_svg(svg: str) -> str:
-    """The SVG without remote fonts, and with texts where they belong in every viewer.
-
-    Some viewers drop leading spaces, and rich counts characters where it means cells.
-    """
-    svg = _FONT_FACE.sub("", svg)
-    svg = re.sub(r"font-family:\s*Fira Code,\s*monospace", f"font-family: {FONTS}", svg)
-    return _TEXT.sub(_placed, svg)
-
-
-def _placed(match: re.Match[str]) -> str:
-    before, x, middle, _length, after, text, end = match.groups()
-    spaces = text.replace("&#160;", "\xa0")
-    kept = spaces.strip("\xa0")
-    lead = len(spaces) - len(spaces.lstrip("\xa0"))
-    cells = cell_len(re.sub(r"&#?\w+;", "x", kept))
-    shown = kept.replace("\xa0", "&#160;")
-    return f"{before}{float(x) + lead * CELL:g}{middle}{cells * CELL:g}{after}{shown}{end}"
-
-
 class _Still:
-    """A source with a clock of its own."""
+    """A source with a clock of its own, whose screen remembers nothing."""
 
     def __init__(self, source: Source, clock: Callable[[], int] | None) -> None:
         self._source = source
         self._clock = clock
+
+    @property
+    def home(self) -> Path | None:
+        """None: a picture leaves nothing behind, and nothing that was remembered is in it."""
+        return None
 
     def now(self) -> int:
         """The clock that stands."""

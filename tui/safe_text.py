@@ -59,6 +59,26 @@ def lines(text: str) -> list[str]:
     return clean(text, multiline=True).split("\n")
 
 
+def hidden(text: str) -> list[int]:
+    """Where characters stand that `clean` shows as something else; line feeds and tabs are none of them."""
+    if text.isascii() and text.isprintable():
+        return []
+    found: list[int] = []
+    for match in _SUSPECT.finditer(text):
+        first = match.start()
+        if match.group("marks"):
+            found += range(first + 8, match.end())
+            continue
+        before = text[first - 1] if first else ""
+        for place in range(first, match.end()):
+            char, after = text[place], text[place + 1 : place + 2]
+            belongs = not "\U000e0020" <= char <= "\U000e007e" and _belongs(char, before, after)
+            if not belongs and char not in "\n\t":
+                found.append(place)
+            before = char if belongs else ""
+    return found
+
+
 def width(text: str) -> int:
     """Terminal cells that a cleaned one-line text takes."""
     if text.isascii():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,13 +96,21 @@ def standing() -> int:
     return hash(tuple(tuple(scan(folder).items()) for folder in remembered()))
 
 
-def in_step(store: Store, tell: Callable[[str], None], *, everything: bool = False) -> list[FileReport]:
+def waiting() -> int:
+    """Files of the remembered folders that are not as they were when they were read last."""
+    return sum(1 for _ in _changed(_load()))
+
+
+def in_step(
+    store: Store, tell: Callable[[str], None], *, everything: bool = False, seconds: float | None = None
+) -> list[FileReport]:
     """Imports what the files of the remembered folders gained; much at once only when ``everything`` is asked for.
 
     A file that was read before is read on from there, so that a running session costs what is new in it.
 
     Args:
         tell: Called with progress, and with one line when changes were left for ``looptape sync``.
+        seconds: No further file is begun after that time.
     """
     known = _load()
     changed = list(_changed(known))
@@ -113,7 +122,7 @@ def in_step(store: Store, tell: Callable[[str], None], *, everything: bool = Fal
     if not changed:
         return []
     try:
-        return _take_in(store, changed, known, tell)
+        return _take_in(store, changed, known, tell, seconds)
     finally:
         _save(known)
 
@@ -146,17 +155,24 @@ def _quick(changed: list[_Change]) -> tuple[list[_Change], int]:
 
 
 def _take_in(
-    store: Store, changed: list[_Change], known: dict[str, dict[str, Any]], tell: Callable[[str], None]
+    store: Store,
+    changed: list[_Change],
+    known: dict[str, dict[str, Any]],
+    tell: Callable[[str], None],
+    seconds: float | None,
 ) -> list[FileReport]:
     from ..tracer.importers import context_of, marks
 
     reports: list[FileReport] = []
+    end = None if seconds is None else time.monotonic() + seconds
     try:
         context = context_of(store)
         for number, change in enumerate(changed, 1):
             tell(f"importing {number:,} of {len(changed):,}: {change.path}")
             reports += _import(store, Path(change.path), context)
             known[change.folder][change.path] = list(change.stat)
+            if end is not None and time.monotonic() > end:
+                break
     except LooptapeError as error:
         tell(f"session files wait: {error.what}")
     marks.tidy()

@@ -8,126 +8,31 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..tracer import paths
 from ..tracer.errors import LooptapeError, UsageError
-from ..tracer.model import Event, Request, Run, Turn
-from ..tracer.observers import STATE
+from .views import Found, RunsView, RunsWanted, RunView, TurnView, WireView
 
 if TYPE_CHECKING:
-    from ..tracer.store import light
+    from ..tracer.store import Store
+    from .ahead import Ahead
 
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Something that could not be done: what happened, and what to do."""
-
-    what: str
-    cure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Sessions of another tool on this machine, and the command that imports them."""
-
-    what: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunsView:
-    """All runs, newest first, with what the store has to say."""
-
-    runs: tuple[Run, ...] = ()
-    notices: tuple[str, ...] = ()
-    found: tuple[Found, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CallMark:
-    """A tool call in a list: its name, whether it failed, whether it is still open, its child run."""
-
-    name: str
-    bad: bool = False
-    open: bool = False
-    child: bool = False
-    provider: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRow:
-    """A turn as a list shows it: small, whatever the turn holds. Times in milliseconds."""
-
-    number: int
-    status: str = "ok"
-    calls: tuple[CallMark, ...] = ()
-    stop_reason: str | None = None
-    context: int | None = None
-    output: int | None = None
-    cost_usd: float | None = None
-    generate_ms: float | None = None
-    execute_ms: float | None = None
-    attempts: int = 1
-    user_turn: bool = False
-    inherited: bool = False
-    flags: tuple[str, ...] = ()
-    error: str | None = None
-
-    @property
-    def bad(self) -> bool:
-        """True when the model call or one of its tools failed."""
-        return self.status == "error" or any(c.bad for c in self.calls)
-
-
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """A run with the lines of its turn list."""
-
-    run: Run
-    turns: tuple[TurnRow, ...] = ()
-    events: tuple[Event, ...] = ()
-    notices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TurnView:
-    """One turn whole: what came in, what the model answered, what its tools gave back.
-
-    Attributes:
-        before: The turn before it, whose results came in; None for the first.
-        last: Number of the run's last turn.
-        request_trouble: Why there is no request.
-    """
-
-    run: Run
-    turn: Turn
-    request: Request | None = None
-    before: Turn | None = None
-    last: int = 0
-    request_trouble: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WireView:
-    """What went over the wire in one turn, as text; chunks are (offset in µs, text)."""
-
-    run: str
-    number: int
-    request: str | None = None
-    response: str | None = None
-    chunks: tuple[tuple[int, str], ...] = ()
-    trouble: str | None = None
+T = TypeVar("T")
 
 
 class Source(Protocol):
     """What the app asks of its data."""
 
     place: str
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of the store, where the screen keeps what it remembers; None: nowhere."""
 
     def version(self) -> tuple[object, object]:
         """Two cheap tokens, of the journals and of the store; either differs when there may be something new.
@@ -139,49 +44,34 @@ class Source(Protocol):
     def now(self) -> int:
         """Microseconds since the epoch; a picture has a clock that stands."""
 
-    def runs(self) -> RunsView:
-        """All runs, newest first."""
+    def runs(self, wanted: RunsWanted) -> RunsView:
+        """The list of runs, with what came in until now. Raises UsageError for a wrong filter."""
 
     def find(self, reference: str) -> str:
         """The id of the run that a reference means. Raises UsageError when there is none."""
 
-    def run(self, run: str) -> RunView:
-        """A run and its turn list."""
+    def run(self, run: str, known: RunView | None = None, around: int | None = None) -> RunView:
+        """A run and its turn list.
 
-    def turn(self, run: str, number: int) -> TurnView:
-        """One turn whole."""
+        Args:
+            known: What was read before: only what is new since then is read.
+            around: At once, without looking for news; of a long run only the turns around this one.
+        """
+
+    def turn(self, run: str, number: int, *, fresh: bool = False) -> TurnView:
+        """One turn whole; ``fresh``: of its request only the messages that were new in it."""
 
     def wire(self, run: str, number: int) -> WireView:
         """What one turn was on the wire."""
 
+    def ask(self, question: Callable[[Store], T]) -> T:
+        """What a question about the store answers, the store open while it lasts (in a thread, like all readings).
 
-def row_of(turn: Turn | light.TurnRow) -> TurnRow:
-    """The line of a turn in a list; the store's light rows are enough for it."""
-    return TurnRow(
-        number=turn.number,
-        status=turn.status,
-        calls=tuple(
-            CallMark(
-                name=call.name[:200],
-                bad=call.is_error is True or not call.valid,
-                open=call.state in ("requested", "running", "no_result", "incomplete"),
-                child=call.child_run is not None,
-                provider=call.origin == "provider",
-            )
-            for call in turn.tool_calls
-        ),
-        stop_reason=turn.stop_reason,
-        context=turn.usage.context,
-        output=turn.usage.output,
-        cost_usd=turn.cost_usd,
-        generate_ms=turn.generate_ms,
-        execute_ms=turn.execute_ms,
-        attempts=turn.attempts if isinstance(turn.attempts, int) else len(turn.attempts),
-        user_turn=turn.user_turn,
-        inherited=turn.inherited,
-        flags=turn.flags,
-        error=(turn.error or "")[:500] or None,
-    )
+        The answer must not hold on to the store.
+        """
+
+    def change(self, work: Callable[[Store], T]) -> T:
+        """The same for work that keeps something in the store: nobody reads here meanwhile, so let it be short."""
 
 
 class StoreSource:
@@ -200,10 +90,16 @@ class StoreSource:
         place: str = "",
         opener: Callable[[], AbstractContextManager[Any]] | None = None,
     ) -> None:
-        self.home = home
+        self._home = home
         self.place = place or shortened(Path.cwd())
         self._opener = opener
-        self._lock = threading.Lock()
+        self._gate = Gate()
+        self._ahead: Ahead | None = None
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of the store."""
+        return self._home
 
     def now(self) -> int:
         """This machine's clock."""
@@ -213,17 +109,27 @@ class StoreSource:
         """Names, sizes and times of what comes in (journals, followed session files), and of the store file."""
         from . import sessions
 
-        return (_marks(self.home / "journal"), sessions.standing() if self._follows else ()), _marks(self.home)
+        return (_marks(self._home / "journal"), sessions.standing() if self._follows else ()), _marks(self._home)
 
-    def runs(self) -> RunsView:
-        """All runs of the store, newest first; on an empty store also what lies around."""
-        from ..tracer.store import Filter
+    def look_ahead(self) -> None:
+        """Begin now, in a thread, to read what the list will ask for first."""
+        from .ahead import first_look
+
+        self._ahead = first_look(self._home, self._runs)
+
+    def runs(self, wanted: RunsWanted) -> RunsView:
+        """The list of runs; on an empty store also what lies around."""
+        ahead, self._ahead = self._ahead, None
+        return (ahead.take(wanted) if ahead is not None else None) or self._runs(wanted)
+
+    def _runs(self, wanted: RunsWanted) -> RunsView:
+        from . import runs_reading
 
         with self._open() as store:
             said = self._in_step(store)
-            runs = tuple(store.runs(Filter(limit=0)))
+            view = runs_reading.read(store, wanted)
             notices = (*store.notices, *said)
-        return RunsView(runs, notices, () if runs else found_sessions())
+        return replace(view, notices=notices, found=() if view.listing.every.runs else found_sessions())
 
     def find(self, reference: str) -> str:
         """The id of the newest run that is meant; an exact id or a unique prefix comes first."""
@@ -233,15 +139,16 @@ class StoreSource:
             raise UsageError("no-run", f"There is no run {reference!r}", "looptape runs lists them")
         return str(found[0].id)
 
-    def run(self, run: str) -> RunView:
+    def run(self, run: str, known: RunView | None = None, around: int | None = None) -> RunView:
         """A run and its turn list."""
-        with self._open() as store:
-            said = self._in_step(store)
-            found = store.run(run)
-            rows = tuple(row_of(turn) for turn in store.turn_rows(run))
-            return RunView(found, rows, tuple(e for e in store.events(run) if e.kind != STATE), (*store.notices, *said))
+        from . import run_reading
 
-    def turn(self, run: str, number: int) -> TurnView:
+        with self._open(drain=around is None) as store:
+            said = self._in_step(store) if around is None else []
+            view = run_reading.read(store, run, known, around)
+            return run_reading.noted(view, (*store.notices, *said))
+
+    def turn(self, run: str, number: int, *, fresh: bool = False) -> TurnView:
         """One turn with the request that the model saw."""
         with self._open(drain=False) as store:
             found = store.run(run)
@@ -249,10 +156,24 @@ class StoreSource:
             if number not in turns:
                 raise UsageError("no-turn", f"There is no turn {number} in run {run}")
             try:
-                request, trouble = store.request(run, number), None
+                request, trouble = store.request(run, number, fresh=fresh), None
             except LooptapeError as error:
                 request, trouble = None, str(error)
             return TurnView(found, turns[number], request, turns.get(number - 1), found.turns, trouble)
+
+    def ask(self, question: Callable[[Store], T]) -> T:
+        """The answer to a question; the journals are not looked at for it."""
+        with self._open(drain=False) as store:
+            return question(store)
+
+    def change(self, work: Callable[[Store], T]) -> T:
+        """The same for work that keeps something in the store."""
+        if self._opener is not None:
+            return self.ask(work)
+        from ..tracer.store import open_store
+
+        with self._gate.alone(), open_store(self._home, drain=False) as store:
+            return work(store)
 
     def wire(self, run: str, number: int) -> WireView:
         """The request and response texts and the chunks of one turn."""
@@ -263,7 +184,7 @@ class StoreSource:
     @property
     def _follows(self) -> bool:
         """True for the store into which remembered folders go."""
-        return self._opener is None and self.home == paths.home()
+        return self._opener is None and self._home == paths.home()
 
     def _in_step(self, store: Any) -> list[str]:
         """Takes in what session files gained; what there is to say of it."""
@@ -274,34 +195,51 @@ class StoreSource:
             sessions.in_step(store, said.append)
         return [text for text in said if not text.startswith("importing")]
 
-    def _open(self, *, drain: bool = True) -> AbstractContextManager[Any]:
+    @contextmanager
+    def _open(self, *, drain: bool = True) -> Iterator[Any]:
         if self._opener is not None:
-            return _Locked(self._lock, self._opener())
+            with self._gate.alone(), self._opener() as store:
+                yield store
+            return
         from ..tracer.store import open_store
 
-        return _Locked(self._lock, open_store(self.home, drain=drain))
+        with self._gate.alone() if drain else self._gate.shared(), open_store(self._home, drain=drain) as store:
+            yield store
 
 
-class _Locked(AbstractContextManager[Any]):
-    """One reading at a time: DuckDB refuses a second connection with other settings in one process."""
+class Gate:
+    """Many may read at a time; who may write is alone, since DuckDB has no second connection with other settings."""
 
-    def __init__(self, lock: threading.Lock, inner: AbstractContextManager[Any]) -> None:
-        self._lock = lock
-        self._inner = inner
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._readers = 0
+        self._alone = False
 
-    def __enter__(self) -> Any:
-        self._lock.acquire()
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Inside with other readers."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._alone)
+            self._readers += 1
         try:
-            return self._inner.__enter__()
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def __exit__(self, *details: Any) -> bool | None:
-        try:
-            return self._inner.__exit__(*details)
+            yield
         finally:
-            self._lock.release()
+            with self._changed:
+                self._readers -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside with nobody else."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._alone and not self._readers)
+            self._alone = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = False
+                self._changed.notify_all()
 
 
 def _marks(folder: Path) -> tuple[tuple[str, int, int], ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,19 @@ SPARED = (
 KEY = 28
 """Cells that a name is given at least, before columns of figures."""
 ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """A value for each day, in order. ``priced``: the values are money, else turns."""
+
+    days: tuple[date, ...]
+    values: tuple[float, ...]
+    priced: bool
+
+    def written(self, value: float) -> str:
+        """A value with its unit."""
+        return fmt.money(value) if self.priced else fmt.counted(int(value), "turn")
 
 
 def show(table: Table, by: Sequence[str] = (), *, rows: int = ROWS) -> None:
@@ -135,20 +148,29 @@ def _cycles(found: Overview) -> None:
         report.note(f"cycles were not looked for in {found.not_looked_at:,} older runs yet: run it again to go on")
 
 
-def _days(table: Table) -> None:
-    """Money (or turns) of every day from the first to the last, quiet days too."""
+def days_of(table: Table) -> Days | None:
+    """Money (or turns) of every day from the first to the last, quiet days too; None without a known day."""
     known = {row["day"]: row for row in table if row["day"] is not None}
     if not known:
-        return
+        return None
     first, last = min(known), max(known)
-    days = [first + timedelta(days=i) for i in range(min((last - first).days + 1, 3660))]
+    days = tuple(first + timedelta(days=i) for i in range(min((last - first).days + 1, 3660)))
     priced = any(row["cost_usd"] is not None for row in known.values())
     name = "cost_usd" if priced else "turns"
-    values = [float((known.get(d) or {}).get(name) or 0) for d in days]
-    most = max(values)
-    peak = days[values.index(most)]
-    said = fmt.money(most) if priced else fmt.counted(int(most), "turn")
-    report.out(f"{first} ", Styled(columns(values), "accent"), f" {last}", Styled(f"   most: {said} on {peak}", "dim"))
+    return Days(days, tuple(float((known.get(d) or {}).get(name) or 0) for d in days), priced)
+
+
+def _days(table: Table) -> None:
+    """The days as columns on one line."""
+    found = days_of(table)
+    if found is None:
+        return
+    most = max(found.values)
+    peak = found.days[found.values.index(most)]
+    chart = Styled(columns(found.values), "accent")
+    report.out(
+        f"{found.days[0]} ", chart, f" {found.days[-1]}", Styled(f"   most: {found.written(most)} on {peak}", "dim")
+    )
 
 
 Shown = tuple[Column, str, list[report.Part]]  # head, name of the field, cells
@@ -165,19 +187,20 @@ def _columns(table: Table, rows: Sequence[dict[str, Any]]) -> list[Shown]:
         stem = name.removesuffix("_p50")
         right, grow = kind not in ("text", "list"), kind == "text"
         if stem != name:
-            pairs = [(_text(kind, r[name]), _text(kind, r[f"{stem}_p95"])) for r in rows]
-            head = Column(f"{_title(stem)} a/b", right=True)
+            pairs = [(written(kind, r[name]), written(kind, r[f"{stem}_p95"])) for r in rows]
+            head = Column(f"{titled(stem)} a/b", right=True)
             found.append((head, stem, [f"{a}/{b}" if a != fmt.MISSING else a for a, b in pairs]))
             continue
-        found.append((Column(_title(name), right=right, grow=grow), name, [_cell(kind, name, r) for r in rows]))
+        found.append((Column(titled(name), right=right, grow=grow), name, [cell(kind, name, r) for r in rows]))
         if name in ("cost_usd", "usd"):
             most = max((float(v) for v in table.column(name) if v is not None), default=0)
             found.append((Column(""), "bar", [Styled(bar(float(r[name] or 0), most, 8), "accent") for r in rows]))
     return found
 
 
-def _cell(kind: str, name: str, row: dict[str, Any]) -> str:
-    text = _text(kind, row[name])
+def cell(kind: str, name: str, row: Mapping[str, Any]) -> str:
+    """A figure of a row; money that leaves turns out is marked with ``≥``."""
+    text = written(kind, row[name])
     return (
         f"≥{text}"
         if name in ("cost_usd", "cost_per_success") and row[name] is not None and row.get("unpriced_turns")
@@ -205,7 +228,8 @@ def _wanted(column: Column, _: str, cells: Sequence[report.Part]) -> int:
     return min(width, KEY) if column.grow else width
 
 
-def _text(kind: str, value: Any) -> str:
+def written(kind: str, value: Any) -> str:
+    """A figure as a table has it, without its unit."""
     if value is None:
         return fmt.MISSING
     if kind == "money":
@@ -225,7 +249,8 @@ def _text(kind: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _title(name: str) -> str:
+def titled(name: str) -> str:
+    """The head of a column."""
     if name.startswith("tag."):
         return name
     said = SHORT.get(name) or name.removesuffix("_ms").replace("_", " ")

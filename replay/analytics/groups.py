@@ -57,8 +57,8 @@ USE = (
 )  # fmt: skip
 TIME = tuple(Measure(name, "quantiles", f"quantile_cont({span}, [0.5, 0.95])") for name, span in _SPANS.items())
 RATES = (
-    Measure("error_rate", "share", "count(*) filter (t.status = 'error') / count(*)"),
-    Measure("retry_rate", "share", "count(*) filter (again.turn is not null) / count(*)"),
+    Measure("error_rate", "share", "count(*) filter (t.status = 'error') / nullif(count(*), 0)"),
+    Measure("retry_rate", "share", "count(*) filter (again.turn is not null) / nullif(count(*), 0)"),
 )
 _AGAIN = (
     "left join (select distinct run, turn from base.attempts where number > 1) as again "
@@ -75,13 +75,13 @@ def stats(store: Store, by: Sequence[str], given: Filter | None = None) -> Table
     """Everything there is to say of turns, by one or two dimensions.
 
     Args:
-        by: Of `DIMENSIONS` (but tool, which has `tools`), or ``tag.NAME``.
+        by: Of `DIMENSIONS` (but tool, which has `tools`), or ``tag.NAME``; none for one row of all turns.
         given: Picks runs; its ``since`` picks the turns that began since then.
 
     Raises:
         UsageError: A dimension is not known.
     """
-    order = "1, 2" if by[0] == "day" else "cost_usd desc nulls last, turns desc"
+    order = "1, 2" if by and by[0] == "day" else "cost_usd desc nulls last, turns desc"
     return _grouped(store, by, given or Filter(), (*USE, *TIME, *RATES), order)
 
 
@@ -107,8 +107,10 @@ def _grouped(store: Store, by: Sequence[str], given: Filter, measures: Sequence[
     head = f"with recursive {', '.join(parts)} " if parts else ""
     query = (
         f"{head}select {', '.join([*chosen, *(f'{m.sql} as {m.name}' for m in measures)])} from base.turns as t {joins} "  # noqa: S608 - our own words
-        f"where {condition} group by {numbers} order by {order.replace('1, 2', numbers)}, {numbers}"
+        f"where {condition}"
     )
+    if keys:
+        query += f" group by {numbers} order by {order.replace('1, 2', numbers)}, {numbers}"
     rows = [_row(r, names, measures) for r in store.rows(query, [*given_values, *values])]
     notes = _notes(store, rows, [n for n in names if n == "tag"], scope)
     fields = [Field(name, "date" if name == "day" else "text") for name in names]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...tracer.store import Filter
+from ...tracer.store.text import encode
 from .answers import Field, Table, table
 from .scope import Scope
 
 if TYPE_CHECKING:
     from ...tracer.store import Store
+    from ..cycles import CycleFinding
 
 VERSION = "cycles-1"
 """Of what is kept: another one is found anew."""
@@ -50,14 +52,19 @@ def keep_cycles(store: Store, given: Filter | None = None, *, seconds: float | N
         if end is not None and time.monotonic() > end:
             break
         found.append(
-            (row["id"], f"{VERSION}:{row['last_at'] or 0}:{row['turns']}", json.dumps(_of_run(store, row["id"])))
+            (row["id"], version(row), json.dumps(_of_run(store, row["id"])))
         )
         done += 1
         if tell is not None:
             tell(f"looking for cycles: {done:,} of {len(missing):,} runs")
     if found:
-        _keep(store, found)
+        keep(store, "wasted", found)
     return len(missing) - done
+
+
+def version(row: Mapping[str, Any], of: str = VERSION) -> str:
+    """The version of a fact kept of a run's row (``last_at``, ``turns``): another one when the run went on."""
+    return f"{of}:{row['last_at'] or 0}:{row['turns']}"
 
 
 def wasted(store: Store, given: Filter | None = None) -> Table:
@@ -75,11 +82,9 @@ def wasted(store: Store, given: Filter | None = None) -> Table:
     return table(fields, rows)
 
 
-def _of_run(store: Store, run: str) -> dict[str, Any]:
-    from ..cycles import find_cycles
-    from ..recording import load
-
-    findings = [f for f in find_cycles(load(store, store.run(run))) if f.wasted.turns]
+def told(found: Iterable[CycleFinding]) -> dict[str, Any]:
+    """What is kept of a run's cycles: how many, and what they wasted in all."""
+    findings = [f for f in found if f.wasted.turns]
     return {
         "cycles": len(findings),
         "turns": sum(f.wasted.turns for f in findings),
@@ -88,20 +93,30 @@ def _of_run(store: Store, run: str) -> dict[str, Any]:
     }
 
 
+def _of_run(store: Store, run: str) -> dict[str, Any]:
+    from ..cycles import find_cycles
+    from ..recording import load
+
+    return told(find_cycles(load(store, store.run(run))))
+
+
 def _known(values: Iterable[float | None]) -> float | None:
     """The sum of what is known, None when nothing is."""
     known = [v for v in values if v is not None]
     return sum(known) if known else None
 
 
-def _keep(store: Store, found: list[tuple[str, str, str]]) -> None:
+def keep(store: Store, kind: str, found: Sequence[tuple[str, str, str]]) -> None:
+    """Keeps facts of one kind as (run, version, JSON), in place of those that were kept of these runs."""
+
     def work(con: Any) -> None:
         runs, versions, values = ([f[i] for f in found] for i in range(3))
-        con.execute("delete from base.derived where kind = 'wasted' and run in (select unnest(?::varchar[]))", [runs])
+        runs = [encode(run) for run in runs]
+        con.execute("delete from base.derived where kind = ? and run in (select unnest(?::varchar[]))", [kind, runs])
         con.execute(
             "insert into base.derived (run, kind, version, value_json) "
-            "select unnest(?::varchar[]), 'wasted', unnest(?::varchar[]), unnest(?::varchar[])",
-            [runs, versions, values],
+            "select unnest(?::varchar[]), ?, unnest(?::varchar[]), unnest(?::varchar[])",
+            [runs, kind, versions, values],
         )
 
     store.write(work)

@@ -72,6 +72,7 @@ def _context(store: Store, run: str, number: int) -> Context:
         tuple(breaks),
         len(sweep.entries),
         turn.message_count is not None,
+        tuple(round(sum(p.tokens for p in entry.pieces)) for entry in sweep.entries),
     )
 
 

@@ -120,6 +120,7 @@ class Context:
         window: Tokens that the model can read at most, None when the price list does not say.
         rate: Recorded tokens to one by the estimator, over this run.
         recorded: False when the turn's request was not recorded.
+        by_message: Tokens of every message of the window, in order.
     """
 
     run: str
@@ -138,3 +139,4 @@ class Context:
     breaks: tuple[Break, ...]
     messages: int
     recorded: bool = True
+    by_message: tuple[int, ...] = ()

@@ -57,12 +57,12 @@ def by_path(part: str, a: Any, b: Any, path: str) -> Iterator[Change]:
         yield from _lists(part, a, b, path)
     elif a is NOTHING or b is NOTHING:
         if a is not b:
-            yield Change(part, "inserted" if a is NOTHING else "dropped", path, a, b)
+            yield Change(part, "inserted" if a is NOTHING else "dropped", path or part, a, b)
     elif isinstance(a, str) and isinstance(b, str):
         if a != b:
-            yield Change(part, "truncated" if truncated(a, b) else "edited", path, a, b)
+            yield Change(part, "truncated" if truncated(a, b) else "edited", path or part, a, b)
     elif canonical(a) != canonical(b):
-        yield Change(part, "edited", path, a, b)
+        yield Change(part, "edited", path or part, a, b)
 
 
 def _lists(part: str, a: list[Any], b: list[Any], path: str) -> Iterator[Change]:

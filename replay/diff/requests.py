@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...tracer.canonical import canonical, digest
@@ -13,16 +15,21 @@ from ..message_parts import parts, plain_text, role
 from .changes import NOTHING, Change, by_path, text_change
 from .sequences import gaps, matches
 
+_NUMBER = re.compile(r"^messages\[(\d+)\]")
 
-def requests(a: Request, b: Request) -> list[Change]:
+
+def requests(a: Request, b: Request, kept: int = 0) -> list[Change]:
     """The changes from one request to another: parameters, system, tools, then the messages in order.
 
     Ids of calls, signatures and cache marks are not compared: they differ between any two runs and say nothing.
+
+    Args:
+        kept: So many leading messages are known to be the same: they are not looked at.
     """
     found = list(by_path("params", params(a.params), params(b.params), ""))
     found += system(a.system, b.system)
     found += tools(a.tools, b.tools)
-    return found + messages(a.messages, b.messages)
+    return found + [_behind(c, kept) for c in messages(a.messages[kept:], b.messages[kept:])]
 
 
 def params(value: Any) -> Any:
@@ -110,6 +117,16 @@ def _edited(a: Any, b: Any, i: int, j: int) -> list[Change]:
     was = _at(i) if i != j else None
     found = by_path("messages", substance(a), substance(b), _at(j))
     return [Change(c.part, c.kind, c.path, c.a, c.b, was) for c in found]
+
+
+def _behind(change: Change, kept: int) -> Change:
+    """The change of a message with its number counted from the first message."""
+    if not kept:
+        return change
+    path, was = (
+        None if p is None else _NUMBER.sub(lambda m: _at(int(m[1]) - 1 + kept), p) for p in (change.path, change.was)
+    )
+    return replace(change, path=path or "", was=was)
 
 
 def _at(place: int) -> str:

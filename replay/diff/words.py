@@ -28,12 +28,32 @@ def words(left: str, right: str) -> list[Run]:
         return [Run("same", left)] if left else []
     if max(len(left), len(right)) < _LINES:
         return _joined(_by(left, right))
+    head = _shared(left, right)
+    tail = _shared(left[head:][::-1], right[head:][::-1])
+    ends = len(left) - tail, len(right) - tail
+    middle = _by_lines(left[head : ends[0]], right[head : ends[1]])
+    return _joined([Run("same", left[:head]), *middle, Run("same", left[ends[0] :])])
+
+
+def _by_lines(left: str, right: str) -> list[Run]:
     one, two = left.splitlines(keepends=True), right.splitlines(keepends=True)
     found: list[Run] = []
     for a, b, pair in gaps(matches(one, two), len(one), len(two)):
         found += _by("".join(one[a.start : a.stop]), "".join(two[b.start : b.stop]))
         found += [Run("same", one[pair[0]])] if pair else []
-    return _joined(found)
+    return found
+
+
+def _shared(left: str, right: str) -> int:
+    """How many characters two texts share at their beginning, no word of either cut in two."""
+    shared = _common(left, right)
+    ends = []
+    for text in (left, right):
+        end = shared
+        while 0 < end < len(text) and text[end - 1].isspace() == text[end].isspace():
+            end -= 1
+        ends.append(end)
+    return min(ends)
 
 
 def hunks(runs: Iterable[Run], around: int = 40) -> list[Run]:
@@ -78,30 +98,40 @@ def _by(left: str, right: str) -> list[Run]:
 def _joined(runs: Iterable[Run]) -> list[Run]:
     """Neighbours of a kind as one; white space alone between two changes belongs to both."""
     found: list[Run] = []
-    removed = added = ""
+    same: list[str] = []
+    removed: list[str] = []
+    added: list[str] = []
     listed = [r for r in runs if r.text]
     for place, run in enumerate(listed):
-        island = run.kind == "same" and not run.text.strip() and (removed or added) and _goes_on(listed, place)
-        if run.kind == "removed" or island:
-            removed += run.text
-        if run.kind == "added" or island:
-            added += run.text
+        changing = bool(removed or added)
+        island = run.kind == "same" and changing and not run.text.strip() and _goes_on(listed, place)
         if run.kind == "same" and not island:
-            found += _both(removed, added)
-            removed = added = ""
-            if found and found[-1].kind == "same":
-                found[-1] = Run("same", found[-1].text + run.text)
-            else:
-                found.append(run)
-    return found + _both(removed, added)
+            if changing:
+                found += _both(removed, added)
+            same.append(run.text)
+            continue
+        if same:
+            found.append(Run("same", "".join(same)))
+            same.clear()
+        if run.kind == "removed" or island:
+            removed.append(run.text)
+        if run.kind == "added" or island:
+            added.append(run.text)
+    found += _both(removed, added)
+    return [*found, Run("same", "".join(same))] if same else found
 
 
 def _goes_on(runs: list[Run], place: int) -> bool:
     return place + 1 < len(runs) and runs[place + 1].kind != "same"
 
 
-def _both(removed: str, added: str) -> list[Run]:
-    return [Run(kind, text) for kind, text in (("removed", removed), ("added", added)) if text]  # type: ignore[arg-type]
+def _both(removed: list[str], added: list[str]) -> list[Run]:
+    """What was removed and added, which begin anew."""
+    pairs: tuple[tuple[Kind, list[str]], ...] = (("removed", removed), ("added", added))
+    found = [Run(kind, "".join(texts)) for kind, texts in pairs if texts]
+    removed.clear()
+    added.clear()
+    return found
 
 
 def _common(left: str, right: str) -> int:

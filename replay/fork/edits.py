@@ -141,7 +141,7 @@ def _system(made: Draft, one: Edit) -> None:
                 whole=(*one.path[:1], *steps),
             )
             return
-    made.body["system"] = one.value  # there is none: `faithful` puts it in front, so that numbers stay
+    made.body["system"] = fitting(one.value, "", "system")  # there is none: `faithful` puts it in front, numbers stay
 
 
 def _unsigned(messages: list[Any], path: Sequence[Step]) -> None:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .paths import tool_name
+
 _TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"), (dict, "object"))
 
 
@@ -34,6 +36,15 @@ def definitions(api: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[dict
     if api == "openai.responses":
         return [{"type": "function", "name": n, "description": said, "parameters": dict(s)} for n, s in schemas.items()]
     return [{"name": n, "description": said, "input_schema": dict(s)} for n, s in schemas.items()]
+
+
+def names_of(tools: Any) -> list[str]:
+    """The names in a request's tool definitions, in their order."""
+    found: list[str] = []
+    for tool in tools if isinstance(tools, list) else []:
+        declared = tool.get("functionDeclarations") if isinstance(tool, dict) else None
+        found += [n for t in (declared if isinstance(declared, list) else [tool]) if (n := tool_name(t))]
+    return list(dict.fromkeys(found))
 
 
 def _schema(seen: list[Mapping[str, Any]]) -> dict[str, Any]:

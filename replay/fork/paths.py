@@ -147,15 +147,16 @@ def _key(holder: Any, step: Step, here: Sequence[Step], whole: Sequence[Step], *
         return step
     if isinstance(holder, list):  # tools.NAME
         for index, item in enumerate(holder):
-            if _name(item) == step:
+            if tool_name(item) == step:
                 return index
-        names = [n for n in map(_name, holder) if n]
+        names = [n for n in map(tool_name, holder) if n]
         if names:
             raise UsageError("no-such-path", f"there is no {written(whole)}", f"{written(here)} has {', '.join(names)}")
     raise nothing(whole, here, holder)
 
 
-def _name(item: Any) -> str | None:
+def tool_name(item: Any) -> str | None:
+    """The name of a tool definition, whichever provider's; None when it has none."""
     if not isinstance(item, dict):
         return None
     inner = item.get("function")

@@ -82,13 +82,15 @@ class Group:
         return {**defaults, **self.overrides.get(rule, {})}
 
 
-def group_of(store: Store, runs: Sequence[Run], *, overrides: dict[str, dict[str, float]] | None = None) -> Group:
-    """These runs, and those of the store that share a task or a project with them."""
+def group_of(
+    store: Store, runs: Sequence[Run], *, overrides: dict[str, dict[str, float]] | None = None, most: int = MOST
+) -> Group:
+    """These runs, and those of the store's newest ``most`` that share a task or a project with them."""
     from ...tracer.store import Filter
 
     projects = {r.project for r in runs}
     tasks = {r.task or r.name for r in runs} - {None}
-    others = store.runs(Filter(limit=MOST)) if runs else []
+    others = store.runs(Filter(limit=most)) if runs else []
     chosen = {r.id: r for r in others if r.project in projects or (r.task or r.name) in tasks}
     chosen.update({r.id: r for r in runs})
     first = first_calls(store, list(chosen))

@@ -83,26 +83,38 @@ def lint(
     said: list[Said] = []
     troubles = list(loaded.troubles)
     for done, facts in enumerate(loader.facts(runs), 1):
-        for rule in wanted:
-            if hasattr(rule, "check"):
-                said += _checked(rule.ID, rule.check, facts, troubles, facts)
+        said += judge(wanted, facts, troubles)
         if progress is not None:
             progress(done)
-    among = replace(group, runs=tuple(r for r in group.runs if r.run.id in {run.id for run in runs}))
-    for rule in wanted:
+    said += judge_among(wanted, group, runs, troubles)
+    return report_of(said, group, runs, wanted, troubles)
+
+
+def judge(rules: Iterable[Any], facts: RunFacts, troubles: list[str]) -> list[Said]:
+    """What rules of one run say of it; the faults of rules go into ``troubles``."""
+    found: list[Said] = []
+    for rule in rules:
+        if hasattr(rule, "check"):
+            found += _checked(rule.ID, rule.check, facts, troubles, facts)
+    return found
+
+
+def judge_among(rules: Iterable[Any], group: Group, runs: Sequence[Run], troubles: list[str]) -> list[Said]:
+    """What rules of many runs say of these."""
+    wanted = {run.id for run in runs}
+    among = replace(group, runs=tuple(r for r in group.runs if r.run.id in wanted))
+    found: list[Said] = []
+    for rule in rules:
         if hasattr(rule, "check_group"):
-            said += _checked(rule.ID, rule.check_group, among, troubles, None)
-    return _report(said, group, runs, [rule.ID for rule in wanted], troubles)
+            found += _checked(rule.ID, rule.check_group, among, troubles, None)
+    return found
 
 
 def lint_facts(facts: RunFacts, rules: Iterable[Any] | None = None) -> Report:
     """What the rules of one run say of facts in memory."""
     chosen = [r for r in (rules if rules is not None else all_rules().rules) if hasattr(r, "check")]
     troubles: list[str] = []
-    said: list[Said] = []
-    for rule in chosen:
-        said += _checked(rule.ID, rule.check, facts, troubles, facts)
-    return _report(said, facts.group, [facts.run], [r.ID for r in chosen], troubles)
+    return report_of(judge(chosen, facts, troubles), facts.group, [facts.run], chosen, troubles)
 
 
 def _checked(
@@ -134,12 +146,17 @@ def _graded(finding: Finding, facts: RunFacts | None) -> Finding:
     return replace(finding, severity="error") if heavy else finding
 
 
-def _report(said: list[Said], group: Group, runs: Sequence[Run], rules: list[str], troubles: list[str]) -> Report:
+def report_of(
+    said: Sequence[Said], group: Group, runs: Sequence[Run], rules: Sequence[Any], troubles: Sequence[str]
+) -> Report:
+    """What was said of runs, in order, each finding with its fingerprint."""
     loops = {light.run.id: light.task or light.run.id for light in group.runs}
     loops.update({run.id: run.task or run.name or run.id for run in runs})
     findings = [replace(f, fingerprint=_fingerprint(f, loops)) for f in said if isinstance(f, Finding)]
     unknown = tuple(u for u in said if isinstance(u, Unknown))
-    return Report(ordered(findings, runs), unknown, tuple(runs), tuple(rules), tuple(dict.fromkeys(troubles)))
+    return Report(
+        ordered(findings, runs), unknown, tuple(runs), tuple(r.ID for r in rules), tuple(dict.fromkeys(troubles))
+    )
 
 
 def ordered(findings: Iterable[Finding], runs: Sequence[Run]) -> tuple[Finding, ...]:

@@ -6,7 +6,10 @@ import difflib
 from pathlib import Path
 
 from ...tracer.errors import UsageError
+from ..cycles.finding import KINDS
 
+CYCLE = "cycle-"
+"""How the names of cycles begin that are told like findings."""
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "rules"
 
 
@@ -23,3 +26,16 @@ def page(rule: str) -> str:
     close = difflib.get_close_matches(wanted, known, 1)
     cure = f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}"
     raise UsageError("unknown-rule", f"there is no page of a rule {rule!r}", cure)
+
+
+def about(rule: str) -> str:
+    """The page of a rule or of a kind of cycle (``cycle-exact``), Markdown.
+
+    Raises:
+        UsageError: As `page`.
+    """
+    kind = rule.removeprefix(CYCLE)
+    if kind == rule or kind not in KINDS:
+        return page(rule)
+    said = f"# Cycle: {KINDS[kind]}\n\n**What.** The detector saw the loop go round: {KINDS[kind]}."
+    return f"{said} Waste is counted after the first lap.\n\nWhat can be done is told with the rule that tells of cycles nobody noticed.\n\n{page('L05')}"

@@ -171,3 +171,54 @@ _RUNS_SQL = """
       'cost_usd', t.cost::decimal(24, 12)::varchar)::varchar as whole_json
   from totals as t join failed as f on f.run = t.run order by t.first
 """
+
+
+def make_list(home: Path, runs: int, whole: int = 1000) -> float:
+    """A store whose list is long: ``whole`` runs as `make` fills them, and older ones of ten turns without texts.
+
+    Returns the seconds that it took. Names, models, projects, outcomes and states vary; every 50th run is a fork.
+    """
+    began = time.perf_counter()
+    make(home, Size(whole))
+    with open_store(home) as store:
+        copies = range(1, -(-runs // whole))
+        for at in range(0, len(copies), 20):
+            some = copies[at : at + 20]
+            store.write(lambda con, some=some: _copy(con, list(some), whole))  # type: ignore[misc]
+        for text in (_VARIED_SQL, _FORKS_SQL):
+            store.write(lambda con, text=text: con.execute(text))  # type: ignore[misc]
+    return time.perf_counter() - began
+
+
+def _copy(con: Connection, copies: list[int], whole: int) -> None:
+    for text in _COPIES_SQL:
+        con.execute(text.format(copies=copies, whole=whole, back=whole * _STEP))
+
+
+_COPY_ID = "left(md5({} || ' ' || k), 16)"
+_COPIES_SQL = (
+    f"""insert into base.turns by name select t.* replace ({_COPY_ID.format("t.run")} as run, t.place + k * {{whole}} as place,
+      t.started_at - k * {{back}} as started_at, t.ended_at - k * {{back}} as ended_at, null as response_blob)
+    from (select * from base.turns where place <= {{whole}} and number <= 10) as t, (select unnest({{copies}}) as k) as c
+    order by k, t.place, t.number""",
+    f"""insert into base.calls by name select t.* replace ({_COPY_ID.format("t.run")} as run, t.place + k * {{whole}} as place,
+      null as seen_blob, null as seen_path)
+    from (select * from base.calls where place <= {{whole}} and turn <= 10) as t, (select unnest({{copies}}) as k) as c
+    order by k, t.place, t.turn, t.position""",
+    f"""insert into base.runs by name select t.* replace ({_COPY_ID.format("t.id")} as id, t.place + k * {{whole}} as place,
+      t.started_at - k * {{back}} as started_at, t.ended_at - k * {{back}} as ended_at, t.last_at - k * {{back}} as last_at,
+      t.last_turn_at - k * {{back}} as last_turn_at, 10 as turns, 33 as tool_calls)
+    from (select * from base.runs where place <= {{whole}}) as t, (select unnest({{copies}}) as k) as c order by k, t.place""",
+)
+_VARIED_SQL = """
+  update base.runs set project = '/work/project-' || (place % 7), agent = 'agent ' || (place % 5),
+    status = case place % 11 when 3 then 'failed' when 7 then 'limit' else 'completed' end,
+    reason = case place % 11 when 3 then 'APIStatusError: 529 overloaded' when 7 then 'at the turn limit' else reason end,
+    errors = case when place % 3 = 0 then errors else 0 end,
+    outcome_json = case place % 4 when 0 then '{"verdict":"pass"}' when 1 then '{"verdict":"fail"}' end,
+    parent_turn = case when place % 50 = 0 then 3 end, parent_kind = case when place % 50 = 0 then 'fork' end
+"""
+_FORKS_SQL = """
+  update base.runs set parent_run = k.id from (select id, place from base.runs) as k
+  where base.runs.place % 50 = 0 and k.place = base.runs.place - 1
+"""

@@ -4,28 +4,28 @@ import os
 import tempfile
 from pathlib import Path
 
-from looptape.sample_traces import demo
-from looptape.tracer.importers import import_path
-from looptape.tracer.store import open_store
 from looptape.tui.picture import picture
 from looptape.tui.source import StoreSource
+from sample_store import NOON, filled
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-NOON = 1_789_992_000_000_000
-"""A clock that stands: a little after the last sample tape."""
+PARCEL = {"run": "where-is-my-parcel", "turn": 7}
 PICTURES = {
-    "run.svg": {"screen": "run", "size": (120, 24), "run": "where-is-my-parcel", "turn": 7},
+    "run.svg": {"screen": "run", "size": (120, 24), **PARCEL},
     "runs.svg": {"screen": "runs", "size": (120, 18)},
+    "request.svg": {"screen": "request", "size": (120, 30), **PARCEL},
+    "waterfall.svg": {"screen": "waterfall", "size": (120, 20), "run": "suppliers"},
+    "compare.svg": {"screen": "compare", "size": (120, 24), **PARCEL},
+    "fork.svg": {"screen": "fork", "size": (120, 30), "run": "weather", "turn": 2},
+    "findings.svg": {"screen": "findings", "size": (120, 28)},
+    "costs.svg": {"screen": "costs", "size": (120, 28)},
 }
 
 
 def make(folder: Path) -> list[Path]:
     """Writes every picture into a folder."""
     with tempfile.TemporaryDirectory() as home:
-        os.environ["LOOPTAPE_HOME"] = home
-        with open_store() as store:
-            for tape in demo.tapes():
-                import_path(store, tape)
+        filled(Path(home))
         made = []
         for name, wanted in PICTURES.items():
             path = folder / name

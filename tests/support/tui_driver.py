@@ -28,6 +28,15 @@ class Seat:
     async def settle(self) -> None:
         await settled(self.pilot)
 
+    async def until(self, words: str, *, gone: bool = False, seconds: float = 20) -> None:
+        """Wait until these words stand on the screen (or stand there no more)."""
+        for _ in range(int(seconds / 0.05)):
+            if (words in self.text) != gone:
+                break
+            await self.pilot.pause(0.05)
+        await settled(self.pilot)
+        assert (words in self.text) != gone, self.text
+
     @property
     def lines(self) -> list[str]:
         return ["".join(s.text for s in strip) for strip in self.app.screen._compositor.render_strips()]

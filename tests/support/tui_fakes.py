@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import run_rows
+from looptape.replay.listing import Facts
 from looptape.tracer.errors import LooptapeError, UsageError
 from looptape.tracer.model import Attempt, Parent, Request, Run, ToolCall, Turn, Usage
-from looptape.tui.source import Found, RunsView, RunView, TurnView, WireView, row_of
+from looptape.tui import runs_reading
+from looptape.tui.views import Found, RunsView, RunsWanted, RunView, TurnView, WireView, row_of
 
 NOW = 1_796_000_000_000_000
 SECOND = 1_000_000
@@ -29,8 +32,14 @@ class FakeSource:
         notices: Sequence[str] = (),
         found: Sequence[Found] = (),
         place: str = "~/shop-agent",
+        store: Any = None,
     ) -> None:
         self.place = place
+        self.home = None
+        self.store = store
+        self.facts: dict[str, Facts] = {}
+        self.listed: tuple[tuple[Run, ...], Any] | None = None
+        self.lock = threading.Lock()
         self.all_runs = tuple(runs)
         self.turns = dict(turns or {})
         self.requests = requests
@@ -54,9 +63,17 @@ class FakeSource:
         if self.fail is not None:
             raise self.fail
 
-    def runs(self) -> RunsView:
+    def runs(self, wanted: RunsWanted) -> RunsView:
+        """Through a store in memory with the rows of these runs: orders, filters and sums are the real ones."""
         self._read()
-        return RunsView(self.all_runs, self.notices, () if self.all_runs else self.found)
+        with self.lock:
+            view = runs_reading.read(self._list(), wanted)
+        return replace(view, notices=self.notices, found=() if self.all_runs else self.found)
+
+    def _list(self) -> Any:
+        if self.listed is None or self.listed[0] is not self.all_runs:
+            self.listed = (self.all_runs, run_rows.store_of(self.all_runs, self.facts))
+        return self.listed[1]
 
     def find(self, reference: str) -> str:
         for run in self.all_runs:
@@ -64,17 +81,27 @@ class FakeSource:
                 return run.id
         raise UsageError("no-run", f"There is no run {reference!r}")
 
-    def run(self, run: str) -> RunView:
+    def run(self, run: str, known: RunView | None = None, around: int | None = None) -> RunView:
         self._read()
         found = next(r for r in self.all_runs if r.id == run)
         return RunView(found, tuple(row_of(t) for t in self.turns.get(run, ())), (), self.notices)
 
-    def turn(self, run: str, number: int) -> TurnView:
+    def turn(self, run: str, number: int, *, fresh: bool = False) -> TurnView:
         self._read()
         found = next(r for r in self.all_runs if r.id == run)
         turns = {t.number: t for t in self.turns[run]}
         request = self.requests(turns[number]) if self.requests else None
+        if fresh and request is not None:
+            request = Request(request.messages[request.kept :])
         return TurnView(found, turns[number], request, turns.get(number - 1), len(turns))
+
+    def ask(self, question: Callable[[Any], Any]) -> Any:
+        """The answer of ``store`` (a real one in memory, or what stands in for it), else of one with the runs' rows."""
+        self._read()
+        with self.lock:
+            return question(self._list() if self.store is None else self.store)
+
+    change = ask
 
     def wire(self, run: str, number: int) -> WireView:
         self._read()
@@ -108,7 +135,19 @@ def shop() -> FakeSource:
     turns = {runs[0].id: running, runs[1].id: checkout, runs[3].id: refund}
     for run in runs:
         turns.setdefault(run.id, tuple(replace(t, run=run.id) for t in (*refund, *refund)[: run.turns]))
-    return FakeSource(runs, turns, requests=request_of, wires=wire_of)
+    source = FakeSource(runs, turns, requests=request_of, wires=wire_of)
+    source.facts = {run.id: _facts(run, turns[run.id]) for run in runs}
+    return source
+
+
+def _facts(run: Run, turns: Sequence[Turn]) -> Facts:
+    """What would be found in them: the loop of refund-agent, and how full the windows were."""
+    sizes = [t.usage.context or 0 for t in turns] or [0]
+    circles = int(run.turns > 30)
+    return Facts(
+        cycles=circles, wasted_usd=0.61 * circles, findings=3 * circles, worst="error" if circles else None,
+        context=max(sizes), window=None if run.models == ("gpt-5.2",) else 60_000, bars=tuple(sizes[:: max(1, len(sizes) // 8)][:8]),
+    )  # fmt: skip
 
 
 def _run(

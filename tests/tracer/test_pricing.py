@@ -9,9 +9,9 @@ import pytest
 from genai_prices import Usage as Counts
 from genai_prices import data_snapshot
 
-from looptape.tracer.model import Usage
+from looptape.tracer.model import Turn, Usage
 from looptape.tracer.prices import served
-from looptape.tracer.pricing import context_window, price
+from looptape.tracer.pricing import context_window, portions, price, turn_price
 
 NOW = 1_764_424_923_000_000
 OPUS = "claude-opus-4-5"  # 5 in, 25 out, 0.5 cache read, 6.25 and 10 cache write, per million
@@ -260,3 +260,25 @@ def test_the_window_of_a_model_is_known_or_unknown_never_guessed():
     assert context_window("anthropic", "claude-sonnet-4-5-20250929") == 200_000
     assert context_window("anthropic", "claude-sonnet-99") is None
     assert context_window(None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "usage"),
+    [
+        (OPUS, "anthropic", Usage(input=7, cache_read=39_000, cache_write_5m=300, cache_write_1h=11, output=333)),
+        ("gpt-5", "openai", Usage(input=1000, cache_read=500, output=77, reasoning=40)),
+        ("gemini-2.5-pro", "google", Usage(input=250_000, output=1000, reasoning=100)),
+        (OPUS, "anthropic", Usage(input=0, output=5, raw={"server_tool_use": {"web_search_requests": 3}})),
+    ],
+    ids=["caches", "reasoning", "a tier of long contexts", "searches"],
+)
+def test_the_portions_of_a_price_add_up_to_it(model: str, provider: str, usage: Usage) -> None:
+    turn = Turn("r", 1, provider=provider, model=model, usage=usage, started_at=NOW)
+    found = portions(turn)
+    assert sum(p.usd for p in found) == turn_price(turn).usd
+    assert all(p.count for p in found)
+
+
+def test_a_turn_without_a_price_has_no_portions() -> None:
+    assert portions(Turn("r", 1, provider="anthropic", model="nobody-knows", usage=Usage(input=5, output=5))) == ()
+    assert portions(Turn("r", 1, provider="anthropic", model=OPUS)) == ()

@@ -38,7 +38,7 @@ def test_capital_j_goes_to_the_next_error_and_its_turn_is_shown() -> None:
         assert "29 ✗" in seat.chosen
         assert "book_refund ✗" in seat.chosen
         assert "turn 29 of 40" in seat.text
-        assert "→ Error: the payment method does not match the order  ✗" in seat.text
+        assert "→ Error: the payment method does not match the order" in seat.text
         await seat.press("J", "K", "K")
         assert "no more errors above" in seat.text
 
@@ -133,10 +133,16 @@ def test_enter_opens_the_turn_whole_and_coming_back_stands_on_the_turn_one_went_
     drive(shop(), steps, run=REFUND)
 
 
-def test_y_copies_run_and_turn_as_the_command_line_takes_them() -> None:
+def test_what_is_selected_is_the_turn_with_its_text_its_answer_and_its_caller() -> None:
     async def steps(seat: Seat) -> None:
-        await seat.press("j", "y")
-        assert seat.app.clipboard == f"{REFUND}:2"
+        await seat.press("J")
+        subject = seat.app.screen.subject()
+        assert subject.place.written == f"{REFUND}:29"
+        assert "Error: the payment method does not match the order" in subject.value
+        assert subject.what == "turn 29"
+        assert subject.json["id"] == "msg_0029"
+        assert subject.caller == "agent.py:88"
+        assert seat.app.screen.scope().runs == (REFUND,)
 
     drive(shop(), steps, run=REFUND)
 

@@ -10,6 +10,7 @@ from looptape.tracer import tape
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.store import open_store
 from looptape.tui.source import StoreSource, found_sessions
+from looptape.tui.views import RunsWanted
 from tui_driver import Seat, drive
 
 RUN = "ab" * 8
@@ -86,9 +87,9 @@ def test_a_reference_opens_the_run_it_means_and_an_unknown_one_is_an_error(home:
 
 def test_the_version_changes_when_a_journal_grows_and_rests_otherwise(home: Path) -> None:
     source = StoreSource(home)
-    source.runs()
+    source.runs(RunsWanted())
     before = source.version()
-    source.runs()
+    source.runs(RunsWanted())
     assert source.version() == before
     (home / "journal").mkdir(exist_ok=True)
     (home / "journal" / "x.jsonl").write_bytes(b"{}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from looptape.tracer.model import Usage
+from looptape.tui.place import Place
 from tui_driver import Seat, drive
 from tui_fakes import shop, wire_of
 
@@ -30,8 +31,11 @@ def test_the_tabs_are_reached_by_number_by_bracket_and_by_tab() -> None:
         assert "▐4 calls (1)▌" in seat.text
         await seat.press("left_square_bracket", "left_square_bracket")
         assert "▐2 request (61)▌" in seat.text
-        await seat.press("1", "left_square_bracket")
-        assert "▐6 wire▌" in seat.text
+        for number, name in enumerate(("5 usage", "6 context", "7 wire", "8 findings"), 5):
+            await seat.press(str(number))
+            assert f"▐{name}" in seat.text
+        await seat.press("1", "shift+tab")
+        assert "▐8 findings" in seat.text
 
     opened(steps)
 
@@ -39,11 +43,11 @@ def test_the_tabs_are_reached_by_number_by_bracket_and_by_tab() -> None:
 def test_the_request_is_what_the_model_saw_with_the_new_messages_marked() -> None:
     async def steps(seat: Seat) -> None:
         await seat.press("2")
-        assert "You help customers of a small shop." in seat.text
-        assert "book_refund  Books a refund. Cannot be undone." in seat.text
-        assert "MESSAGES  61 · 1-59 as in the turn before · 2 new" in seat.text
-        await seat.press("G")
-        assert "+ [61] user  new in this turn" in seat.text
+        assert "You help customers of a small shop." in seat.line("system")
+        assert seat.line("[1..59]").startswith(" ▸ ≡")
+        assert seat.line("[61] user").startswith(" ▾ +")
+        await seat.press("right_parenthesis", "right_parenthesis", "enter")
+        assert "book_refund" in seat.line("Books a refund. Cannot be undone.")
 
     opened(steps)
 
@@ -51,13 +55,17 @@ def test_the_request_is_what_the_model_saw_with_the_new_messages_marked() -> Non
 def test_response_calls_and_usage_say_all_there_is() -> None:
     async def steps(seat: Seat) -> None:
         await seat.press("3")
-        assert "call book_refund  toolu_0031" in seat.text
+        assert "→ book_refund  toolu_0031" in seat.text
         await seat.press("4")
-        assert "toolu_0031 · done · side effect unknown" in seat.text
+        assert "toolu_0031" in seat.line("    id ")
+        assert "done" in seat.line("    state ")
+        assert "measured" in seat.line("    time ")
+        assert "permanent" in seat.line("    error ")
         await seat.press("5")
         assert "cache read" in seat.text
         assert "39,380" in seat.text
         assert seat.line("= read").split()[2] == "40,580"
+        assert seat.line("= this turn").split()[3] == "40,913"
         assert "msg_0031" in seat.text
         await seat.press("R")
         assert '"input_tokens": 1200' in seat.text
@@ -75,35 +83,32 @@ def test_tokens_nobody_knows_are_not_zero() -> None:
         await seat.press("5")
         assert "missing" in seat.text
         assert seat.line("input, uncached").split()[-1] == "-"
-        assert "unpriced" in seat.line("this turn")
+        assert "unpriced" in seat.line("PRICE")
 
     opened(steps, source, turn=1)
 
 
 def test_the_wire_shows_chunks_with_their_times_and_raw_shows_them_joined() -> None:
     async def steps(seat: Seat) -> None:
-        await seat.press("6")
+        await seat.press("7")
         assert "STREAM    6 chunks" in seat.text
         assert "0.690 s" in seat.text
         await seat.press("R")
         assert "0.690 s" not in seat.text
+        await seat.press("right_parenthesis", "enter")
         assert '"stream":true' in seat.text
 
     opened(steps)
 
 
-def test_the_neighbours_and_the_next_error_are_a_key_away() -> None:
+def test_the_neighbours_are_a_key_away() -> None:
     async def steps(seat: Seat) -> None:
         await seat.press("l")
         assert "turn 32 of 40" in seat.text
         await seat.press("h", "h")
         assert "turn 30 of 40" in seat.text
-        await seat.press("J", "J")
-        assert "turn 33 of 40  ✗" in seat.text
-        await seat.press("K")
-        assert "turn 31 of 40" in seat.text
-        await seat.press("J", "J", "J", "J", "J")
-        assert "no more errors below" in seat.text
+        await seat.press("h")
+        assert "turn 29 of 40" in seat.text
 
     opened(steps)
 
@@ -121,6 +126,9 @@ def test_retries_are_told() -> None:
     async def steps(seat: Seat) -> None:
         assert "attempt 1  529 overloaded_error" in seat.text
         assert "attempt 2  200  after a wait of 0.8 s" in seat.text
+        await seat.press("7")
+        assert "✗ 529 overloaded_error" in seat.line("1  ✗")
+        assert "after a wait of 0.8 s" in seat.line("2  200")
 
     opened(steps, turn=12)
 
@@ -173,9 +181,42 @@ def test_the_wire_of_another_turn_is_read_anew() -> None:
     source.wires = lambda run, number: replace(wire_of(run, number), request=f'{{"turn": {number}}}')
 
     async def steps(seat: Seat) -> None:
-        await seat.press("6")
+        await seat.press("7", "right_parenthesis", "enter")
         assert '{"turn": 31}' in seat.text
         await seat.press("l")
         assert '{"turn": 32}' in seat.text
 
     opened(steps, source)
+
+
+def test_a_click_on_a_tab_opens_it() -> None:
+    async def steps(seat: Seat) -> None:
+        line = seat.line("5 usage")
+        await seat.pilot.click(offset=(line.index("5 usage") + 2, seat.lines.index(line)))
+        await seat.settle()
+        assert "▐5 usage▌" in seat.text
+        assert "= this turn" in seat.text
+
+    opened(steps)
+
+
+def test_a_turn_that_goes_on_is_read_again_and_stays_where_it_was() -> None:
+    source = shop()
+    run = source.all_runs[0]
+
+    async def steps(seat: Seat) -> None:
+        seat.app.open_turn(Place(run.id, run.turns), "conversation")
+        await seat.settle()
+        assert "the answer is still coming" in seat.text
+        turns = list(source.turns[run.id])
+        turns[-1] = replace(turns[-1], status="ok", text="Here it is.")
+        source.turns[run.id] = tuple(turns)
+        source.mark += 1
+        for _ in range(60):
+            await seat.pilot.pause(0.1)
+            if "Here it is." in seat.text:
+                break
+        assert "Here it is." in seat.text
+        assert "▐1 conversation▌" in seat.text
+
+    drive(source, steps)

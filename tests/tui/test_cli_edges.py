@@ -13,6 +13,7 @@ import pytest
 import small_tape
 from commandline import looptape
 from looptape.tui.source import StoreSource
+from looptape.tui.views import RunsWanted
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +74,7 @@ def test_the_screen_opens_a_tape_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def show(source: StoreSource, run: str, turn: int | None) -> int:
         shown.extend(
-            [source.place, [r.id for r in source.runs().runs], source.run(run).run.id, source.turn(run, 2), turn]
+            [source.place, list(source.runs(RunsWanted()).listing.keys), source.run(run).run.id, source.turn(run, 2), turn]
         )
         return 0
 

@@ -357,7 +357,9 @@ def test_the_demo_shows_the_list_then_a_run_then_what_to_try(home: Path, monkeyp
     assert looptape("runs", "--json").json["total"] == 1, "made fresh each time"
     assert looptape("demo").code == 0, "also from where the demo is looked at"
     assert recorded == [home / "demo"] * 3
-    tried = [line.strip().split("   ")[0].split()[1:] for line in ran.out.splitlines() if line.startswith("  looptape show")]
+    tried = [
+        line.strip().split("   ")[0].split()[1:] for line in ran.out.splitlines() if line.startswith("  looptape show")
+    ]
     assert looptape(*tried[0]).code == 0
 
 

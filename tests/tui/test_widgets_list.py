@@ -7,6 +7,7 @@ import asyncio
 from textual.app import App, ComposeResult
 
 from looptape.tui.app import LooptapeApp
+from looptape.tui.picture import settled
 from looptape.tui.widgets.cells import Column
 from looptape.tui.widgets.virtual_list import VirtualList, found_again
 from tui_fakes import many
@@ -81,11 +82,11 @@ def test_a_click_selects_and_a_second_one_opens() -> None:
     async def session() -> None:
         app = LooptapeApp(many(100))
         async with app.run_test(size=(100, 20)) as pilot:
-            await pilot.pause(0.3)
+            await settled(pilot)
             await pilot.click("#runs", offset=(10, 4))
             assert app.screen.query_one("#runs", VirtualList).cursor == 3
             await pilot.click("#runs", offset=(10, 4), times=2)
-            await pilot.pause(0.2)
+            await settled(pilot)
             assert app.screen.query("#turns")
 
     asyncio.run(session())

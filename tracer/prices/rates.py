@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, getcontext, localcontext
+from typing import Any
 
 from ..model import Usage
 
@@ -62,6 +63,49 @@ class Sheet:
             if context > above:
                 return rates
         return self.base
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one kind of token, or the call itself, cost.
+
+    Attributes:
+        name: A bucket of the usage, ``request`` or ``searches``.
+        count: Tokens, or how many calls or searches.
+        rate: Dollars per million tokens, per call, or per thousand searches.
+    """
+
+    name: str
+    count: int
+    rate: Decimal
+    usd: Decimal
+
+
+def portions(sheet: Sheet, usage: Usage, searches: int = 0) -> tuple[Portion, ...]:
+    """What `cost` is made of: they add up to it. Reasoning stands apart only where it costs other than output.
+
+    Raises:
+        Unpriced: As `cost` does.
+    """
+    rates = sheet.rates(usage.context or 0) if sheet.tiers else sheet.base
+    bare = replace(sheet, base=replace(rates, request=None), tiers=())
+    found = []
+    apart = rates.reasoning is not None and bool(usage.reasoning)
+    thought = min(usage.reasoning or 0, usage.output or 0) if apart else 0
+    for name in ("input", "cache_read", "cache_write_5m", "cache_write_1h", "output"):
+        count = (getattr(usage, name) or 0) - (thought if name == "output" else 0)
+        if count:
+            alone: dict[str, Any] = {name: count}
+            usd, _ = cost(bare, Usage(**alone))
+            found.append(Portion(name, count, usd * _MILLION / count, usd))
+    if thought:
+        usd, _ = cost(bare, Usage(output=thought, reasoning=thought))
+        found.append(Portion("reasoning", thought, usd * _MILLION / thought, usd))
+    if rates.request is not None:
+        found.append(Portion("request", 1, rates.request, rates.request))
+    if searches and rates.search is not None:
+        found.append(Portion("searches", searches, rates.search, rates.search * searches / _THOUSAND))
+    return tuple(found)
 
 
 def cost(sheet: Sheet, usage: Usage, searches: int = 0) -> tuple[Decimal, tuple[str, ...]]:

@@ -8,7 +8,9 @@ import re
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import LooptapeError
 
@@ -73,7 +75,25 @@ def _taken(port: int, option: str, error: OSError) -> LooptapeError:
 
 
 def _inodes(port: int) -> set[str]:
-    found = set()
+    return {f"socket:[{r.inode}]" for r in _connections() if r.state == _LISTENING and r.here == port}
+
+
+def peer_user(port: int, peer: int) -> int | None:
+    """Which user of this machine holds the other end of a connection to ``port``; None when nobody can tell."""
+    return next((r.user for r in _connections() if (r.here, r.there) == (peer, port)), None)
+
+
+class _Connection(NamedTuple):
+    """A row of the kernel's tables: ports, state, user and inode."""
+
+    here: int
+    there: int
+    state: str
+    user: int
+    inode: str
+
+
+def _connections() -> Iterator[_Connection]:
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             rows = Path(table).read_text().splitlines()[1:]
@@ -81,9 +101,9 @@ def _inodes(port: int) -> set[str]:
             continue
         for row in rows:
             parts = row.split()
-            if len(parts) > 9 and parts[3] == _LISTENING and int(parts[1].rpartition(":")[2], 16) == port:
-                found.add(f"socket:[{parts[9]}]")
-    return found
+            if len(parts) > 9:
+                here, there = (int(parts[i].rpartition(":")[2], 16) for i in (1, 2))
+                yield _Connection(here, there, parts[3], int(parts[7]), parts[9])
 
 
 def _processes() -> list[int]:
@@ -103,8 +123,10 @@ def _named(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         words = []
-    if "receive" in words and any("looptape" in word for word in words):
-        return f"another looptape receive (PID {pid})"
+    if any("looptape" in word for word in words):
+        for ours in (("receive",), ("tui", "--web")):
+            if all(word in words for word in ours):
+                return f"another looptape {' '.join(ours)} (PID {pid})"
     name = Path(words[0]).name if words and words[0] else "a program"
     return f"{name} (PID {pid})"
 

@@ -153,7 +153,7 @@ def _turn(
         flags = known[asked, answered] = _flags(asked, answered)  # type: ignore[index, arg-type]
     if status == "open" and not lives:
         status = "interrupted"
-    model, stop, error = (t if t.__class__ is not str or t.isascii() else decode(t) for t in (model, stop, error))  # type: ignore[attr-defined]
+    model, stop, error = (t if t.__class__ is not str or t.isascii() else decode(t) for t in (model, stop, error))
     return TurnRow._make((number, status, model, stop, started, generate, execute, user, inherited, flags, error, *rest, calls))  # fmt: skip
 
 

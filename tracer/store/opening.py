@@ -45,7 +45,7 @@ def open_store(
     report = SyncReport()
     if drain or not paths.store_file(home).exists():
         try:
-            _bring_up_to_date(home, deadline, report, checkpoint=checkpoint)
+            _bring_up_to_date(home, deadline, report, checkpoint=checkpoint, store=store)
         except LooptapeError as error:
             _read_anyway(store, home, error)
         store.notices += report.messages
@@ -67,10 +67,13 @@ def sync(home: Path | None = None, *, deadline: float = 2.0) -> SyncReport:
     return report
 
 
-def _bring_up_to_date(home: Path, deadline: float, report: SyncReport, *, checkpoint: bool) -> None:
+def _bring_up_to_date(
+    home: Path, deadline: float, report: SyncReport, *, checkpoint: bool, store: Store | None = None
+) -> None:
+    """Drains what there is to drain; where there is nothing, ``store`` goes on with the connection that looked."""
     import duckdb
 
-    if _nothing_to_do(home, deadline, checkpoint=checkpoint):
+    if _nothing_to_do(home, deadline, checkpoint=checkpoint, store=store):
         return
     lock = DrainLock(home, deadline)
     try:
@@ -98,7 +101,7 @@ def _overdue(home: Path) -> bool:
     return drained > CHECKPOINT_BYTES or (log.exists() and log.stat().st_size > CHECKPOINT_BYTES)
 
 
-def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool) -> bool:
+def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool, store: Store | None) -> bool:
     """True when a glance (read-only, so that others may read too) finds no work."""
     if not paths.store_file(home).exists():
         return False
@@ -108,6 +111,7 @@ def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool) -> bool:
         raise store_held(held) from None
     except connect.DamagedLog:
         return False
+    free = False
     try:
         found = schema.version(con)
         if found < schema.VERSION:
@@ -116,10 +120,13 @@ def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool) -> bool:
             raise schema.newer(found)
         everything = journals(con, home)
         kept = any(j.path.parent == paths.done_dir(home) for j in everything)
-        work = pending(everything, home) or (kept and checkpoint) or otlp.waiting(con, clock.now())
-        return not work
+        free = not (pending(everything, home) or (kept and checkpoint) or otlp.waiting(con, clock.now()))
+        return free
     finally:
-        con.close()
+        if free and store is not None:
+            store.adopt(con)
+        else:
+            con.close()
 
 
 def _read_anyway(store: Store, home: Path, error: LooptapeError) -> None:

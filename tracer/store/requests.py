@@ -29,8 +29,12 @@ class Wire:
     chunks: tuple[tuple[int, str], ...] = ()
 
 
-def request(con: Connection, run: str, number: int) -> Request:
-    """The request of a turn with all its messages, also those that the server held."""
+def request(con: Connection, run: str, number: int, *, fresh: bool = False) -> Request:
+    """The request of a turn with all its messages, also those that the server held.
+
+    Args:
+        fresh: Only the messages that the turn before did not have, and nothing else; ``kept`` is then 0.
+    """
     lying = place.of_run(con, run)
     near = {row["number"]: row for row in select(con, _TURN.format(place=lying), [encode(run), number - 1, number])}
     turn = near.get(number) or _turn(con, run, number, lying)
@@ -42,6 +46,12 @@ def request(con: Connection, run: str, number: int) -> Request:
         if left != right:
             break
         kept += 1
+    if fresh:
+        seen = seen[kept:]
+        bodies = texts(con, [s for s in seen if isinstance(s, int)])
+        return Request(
+            tuple(_message(con, s, bodies) if isinstance(s, int) else s.value for s in seen), None, None, {}, 0
+        )
     bodies = texts(con, [s for s in seen if isinstance(s, int)] + _part_blobs(turn))
     messages = tuple(_message(con, s, bodies) if isinstance(s, int) else s.value for s in seen)
     system, tools, params = (loads(bodies.get(turn[f"{name}_blob"])) for name in _PARTS)
@@ -119,9 +129,7 @@ def _sent(con: Connection, run: str, turn: Row, lying: str) -> list[int]:
     return ids[turn["keep"] + len(answer) :]
 
 
-def _seen(
-    con: Connection, run: str, turn: Row, lying: str, lists: Mapping[int, list[int]]
-) -> list[int | _Held]:
+def _seen(con: Connection, run: str, turn: Row, lying: str, lists: Mapping[int, list[int]]) -> list[int | _Held]:
     """Messages of the turn: ids of those that were sent; answers that only the server held as values."""
     chain = [turn]
     # with keep > 0 the recorder knew the conversation and wrote it down whole

@@ -77,7 +77,9 @@ class Store:
         """Turns of a run as a list shows them, without any text: fast for runs of tens of thousands."""
         return light.turn_rows(self._reading(), run, first, last)
 
-    def turn_batches(self, run: str, first: int | None = None, last: int | None = None) -> Iterator[list[light.TurnRow]]:
+    def turn_batches(
+        self, run: str, first: int | None = None, last: int | None = None
+    ) -> Iterator[list[light.TurnRow]]:
         """The same a thousand at a time; the store must stay open meanwhile."""
         return light.batches(self._reading(), run, first, last)
 
@@ -118,9 +120,10 @@ class Store:
         found = {r.id: r for r in read.runs(con, Filter(ids=tuple(ids), limit=0))} if ids else {}
         return [found[i] for i in ids]
 
-    def request(self, run: str, turn: int) -> Request:
-        """What the model really saw in a turn, also where the server held the earlier messages."""
-        return requests.request(self._reading(), run, turn)
+    def request(self, run: str, turn: int, *, fresh: bool = False) -> Request:
+        """What the model really saw in a turn, also where the server held the earlier messages; ``fresh``: only the
+        messages that were new in it (then ``kept`` is 0), which is quick also late in a long run."""
+        return requests.request(self._reading(), run, turn, fresh=fresh)
 
     def steps(self, run: str, last: int | None = None) -> list[windows.Step]:
         """How each turn's window comes from the one before, in order, up to turn ``last``."""

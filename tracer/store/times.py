@@ -109,9 +109,7 @@ def turn_times(con: Connection, run: str, first: int | None = None, last: int | 
         tries.setdefault(row["turn"], []).append(_try(row))
     for row in select(con, _EVENTS, values):
         tries.setdefault(row["turn"], []).append(_refused(row))
-    return [
-        _turn(row, tuple(tries.get(row["number"], ())), tuple(calls.get(row["number"], ())), lives) for row in rows
-    ]
+    return [_turn(row, tuple(tries.get(row["number"], ())), tuple(calls.get(row["number"], ())), lives) for row in rows]
 
 
 def _turn(row: Row, tries: tuple[TryTimes, ...], calls: tuple[CallTimes, ...], lives: bool) -> TurnTimes:
@@ -178,7 +176,10 @@ def _children(con: Connection, runs: list[str]) -> dict[str, ChildTimes]:
     if not runs:
         return {}
     rows = select(con, _CHILDREN, [[encode(run) for run in runs]])
-    return {r["id"]: ChildTimes(r["id"], r["name"], r["turns"] or 0, r["status"], r["started_at"], r["ended_at"]) for r in rows}
+    return {
+        r["id"]: ChildTimes(r["id"], r["name"], r["turns"] or 0, r["status"], r["started_at"], r["ended_at"])
+        for r in rows
+    }
 
 
 def until(turns: list[TurnTimes], now: int) -> list[TurnTimes]:

@@ -13,8 +13,7 @@ import click
 from ...tracer import paths
 from ...tracer.errors import LooptapeError
 from .. import report
-
-MARK = "made-by-looptape-demo"
+from ..demo_store import MARK, place
 
 
 @click.command("demo")
@@ -24,7 +23,7 @@ def command(no_tui: bool) -> int | None:
 
     The demo has a store of its own, made fresh each time: your runs stay as they are.
     """
-    home = _fresh(_place())
+    home = _fresh(place())
     report.note(f"recording sample loops into {home}: the real SDK, a scripted model, no key, no network")
     os.environ["LOOPTAPE_HOME"] = str(home)
     _fill(home)
@@ -37,12 +36,6 @@ def command(no_tui: bool) -> int | None:
         return code
     _tour(again)
     return None
-
-
-def _place() -> Path:
-    """Beside the user's own store; the same place when the user looks at the demo just now."""
-    home = paths.home()
-    return home if (home / MARK).is_file() else home / "demo"
 
 
 def _fresh(home: Path) -> Path:

@@ -13,8 +13,8 @@ import click
 from ...tracer.errors import UsageError
 from .. import format as fmt
 from .. import report
-from .export_files import file_name, write_bytes, write_texts
-from .export_forms import FORMS
+from ..export_files import file_name
+from ..export_forms import FORMS, write
 from .options import asked, filter_argument, filter_options, is_pair, run_argument
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _one(run: str, form: str, output: str | None) -> None:
             for text in _texts(form, one):
                 report.exact(text)
             return
-        _write(Path(output or "").expanduser(), form, one)
+        write(Path(output or "").expanduser(), form, one)
     report.note(f"wrote {output}")
 
 
@@ -125,7 +125,7 @@ def _all(form: str, output: str | None, wanted: Filter) -> None:
         heads, inside = _heads(store, wanted, form)
         for number, one in enumerate(heads, 1):
             report.progress(f"{number} of {len(heads)}")
-            _write(folder / f"{file_name(one.run.id)}{FORMS[form].ending}", form, one)
+            write(folder / f"{file_name(one.run.id)}{FORMS[form].ending}", form, one)
     report.progress("")
     more = f" (with {inside} child runs inside)" if inside else ""
     report.note(f"wrote {fmt.counted(len(heads), 'file')}{more} to {folder}")
@@ -163,16 +163,3 @@ def _heads(store: Store, wanted: Filter, form: str) -> tuple[list[Found], int]:
 def _texts(form: str, one: Found) -> Iterator[str]:
     texts = FORMS[form].texts
     return texts(one) if texts is not None else iter(())
-
-
-def _write(path: Path, form: str, one: Found) -> None:
-    if form == "otlp" and path.suffix == ".pb":
-        from .export_send import protobuf
-
-        write_bytes(path, protobuf(one))
-    else:
-        write_texts(path, _texts(form, one))
-    if form == "ci-tape":
-        from ...replay.ci.transcript import renew
-
-        renew(path)

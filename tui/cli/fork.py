@@ -13,12 +13,11 @@ from .fork_options import fork_options, named_tools
 from .options import json_option, run_argument
 
 if TYPE_CHECKING:
-    from ...replay.engine.forks.choices import ModelChoice, ToolChoice
+    from ...replay.engine.forks.choices import ToolChoice
     from ...replay.engine.forks.forking import Plan
-    from ...replay.engine.policy import Policy
+    from ...replay.engine.forks.order import Order, Ready
     from ...replay.engine.toolbox import Toolbox
     from ...replay.fork.edits import Edit
-    from ...replay.fork.start import Start
 
 
 @click.command("fork")
@@ -34,37 +33,45 @@ def command(run: str, as_json: bool, **given: Any) -> int:
 
     Ends with 1 when the fork misses an answer, fails, or its check does not pass.
     """
-    from ...replay.engine.forks.choices import model_choice
+    from ...replay.engine.forks import order, telling
 
-    plan = _plan(run, given)
-    model = model_choice(given["model"], plan.before.api, given["base_url"])
-    start = plan.start(api=model.api_for(plan.before.api), seen_tools=given["seen_tools"])
+    fork = order.ready(_order(given), _plan(run))
     if given["dry_run"]:
-        _show(plan, start, model, as_json)
+        _show(fork, as_json)
         return report.FINE
-    _tell(plan, start)
-    policy = _policy(given)
-    live = _live_tools(given)
+    for line in (*fork.plan.diff(), *telling.story(fork)):
+        report.note(_styled(line))
+    live = order.sources(fork.order)
     try:
-        tools = _tools(plan, given, live)
-        _confirm(start, model, tools, yes=given["yes"])
+        tools = _tools(fork, live)
+        _confirm(fork, tools, yes=given["yes"])
     except BaseException:
-        for box in live:
-            box.close()
+        order.close(live)
         raise
-    return _run(run, plan, start, model, tools, policy, as_json, given)
+    return _run(run, fork, tools, as_json, given)
 
 
-def _plan(run: str, given: dict[str, Any]) -> Plan:
-    from ...replay.engine.forks.forking import plan
+def _order(given: dict[str, Any]) -> Order:
+    """What the options ask for."""
+    from ...replay.engine.forks.order import Order
     from ...replay.fork.edits import edit, turns_of
 
     edits: list[Edit] = [edit(text) for text in given["edit"]]
     if given["system"] is not None:
         edits.append(edit(f"system={given['system']}"))
     drop = turns_of(given["drop_turns"]) if given["drop_turns"] else ()
+    return Order(
+        tuple(edits), drop, given["model"], given["base_url"], given["tools"], named_tools(given["tool"]),
+        given["tools_from"], given["mcp"], given["seen_tools"], given["max_turns"], given["max_cost"],
+        given["max_seconds"], given["context"], given["window"],
+    )  # fmt: skip
+
+
+def _plan(run: str) -> Plan:
+    from ...replay.engine.forks.forking import plan
+
     with _source(run) as (store, name, number):
-        return plan(store, name, number, edits, drop)
+        return plan(store, name, number)
 
 
 def _source(run: str) -> Any:
@@ -86,36 +93,21 @@ def _source(run: str) -> Any:
     return opened()
 
 
-def _show(plan: Plan, start: Start, model: ModelChoice, as_json: bool) -> None:
+def _show(fork: Ready, as_json: bool) -> None:
     """What would run, and nothing else."""
+    from ...replay.engine.forks import costs, telling
+
     if as_json:
-        report.data({"run": None, "fork": _facts(plan, start), "live": model.live})
+        report.data({"run": None, "fork": _facts(fork), "live": fork.model.live})
         return
-    for line in plan.diff():
+    for line in fork.plan.diff():
         report.out(_styled(line))
-    for line in _narration(plan, start):
+    for line in telling.story(fork):
         report.note(line)
-
-
-def _tell(plan: Plan, start: Start) -> None:
-    for line in plan.diff():
-        report.note(_styled(line))
-    for line in _narration(plan, start):
-        report.note(line)
-
-
-def _narration(plan: Plan, start: Start) -> list[str]:
-    stage = {
-        "generate": "asks the model for",
-        "execute": "keeps the answer of",
-        "resume": "keeps answer and results of",
-    }
-    dropped = f", without turns {', '.join(map(str, plan.after.dropped))}" if plan.after.dropped else ""
-    numbers = "turn 1" if start.inherited == 1 else f"turns 1 to {start.inherited}"
-    inherited = f"{numbers} inherited" if start.inherited else "nothing inherited"
-    said = [f"fork of {start.run}:{start.turn}: {stage[start.stage]} turn {start.turn}; {inherited}{dropped}"]
-    said += [f"lacks: {line}" for line in start.lacks]
-    return said + [f"note: {line}" for line in start.notes]
+    report.note(telling.will_run(fork, telling.tool_facts(fork.plan, fork.order)).words())
+    cost = costs.estimate(fork)
+    if cost is not None:
+        report.note(cost.words())
 
 
 def _styled(line: str) -> report.Styled:
@@ -123,45 +115,18 @@ def _styled(line: str) -> report.Styled:
     return report.Styled(line, "bold" if line[:3] in ("+++", "---") else style)
 
 
-def _policy(given: dict[str, Any]) -> Policy:
-    from ...replay.engine.policy import Policy
+def _tools(fork: Ready, live: list[Toolbox]) -> ToolChoice:
+    from ...replay.engine.forks.order import tools
 
-    limits = {"max_turns": given["max_turns"], "max_seconds": given["max_seconds"], "max_cost_usd": given["max_cost"]}
-    asked = {k: v for k, v in limits.items() if v is not None}
-    return Policy(**asked, context=given["context"], window_tokens=given["window"])
-
-
-def _live_tools(given: dict[str, Any]) -> list[Toolbox]:
-    boxes: list[Toolbox] = []
-    try:
-        for reference in given["tools_from"]:
-            from ...replay.engine.tools.registry import load
-
-            boxes.append(load(reference))
-        for line in given["mcp"]:
-            from ...replay.engine.tools.mcp import connect
-
-            boxes.append(connect(line))
-    except BaseException:
-        for box in boxes:
-            box.close()
-        raise
-    return boxes
-
-
-def _tools(plan: Plan, given: dict[str, Any], live: list[Toolbox]) -> ToolChoice:
-    from ...replay.engine.forks.choices import tool_choice
-
-    named = named_tools(given["tool"])
-    made = tool_choice(plan.turns, f"run {plan.before.run}", rest=given["tools"], named=named, live=live)
+    made = tools(fork, live)
     if live and not made.live:
         report.note("note: the given tools run only when they are named: --tools live, or --tool NAME=live")
     return made
 
 
-def _confirm(start: Start, model: ModelChoice, tools: ToolChoice, *, yes: bool) -> None:
+def _confirm(fork: Ready, tools: ToolChoice, *, yes: bool) -> None:
     """Asks before anything live runs. Raises UsageError where nobody can answer, click.Abort for no."""
-    live = [model.words(start.body.get("model"))] if model.live else []
+    live = [fork.model.words(fork.start.body.get("model"))] if fork.model.live else []
     if tools.live:
         live.append(f"tools {', '.join(tools.live)}")
     if not live:
@@ -177,47 +142,46 @@ def _confirm(start: Start, model: ModelChoice, tools: ToolChoice, *, yes: bool) 
         raise click.Abort
 
 
-def _run(
-    run: str,
-    plan: Plan,
-    start: Start,
-    choice: ModelChoice,
-    tools: ToolChoice,
-    policy: Policy,
-    as_json: bool,
-    given: dict[str, Any],
-) -> int:
-    from ...replay.engine.forks.answers import recorded_model
-    from ...replay.engine.forks.forking import carry_out, opened, refuse_miss
-    from ...replay.engine.making import model_of
+def _run(run: str, fork: Ready, tools: ToolChoice, as_json: bool, given: dict[str, Any]) -> int:
+    from ...replay.engine.forks import beside
+    from ...replay.engine.forks.forking import carry_out, refuse_miss
+    from ...replay.engine.forks.order import begun
+    from ...replay.engine.policy import Hooks
     from .fork_outcome import exit_code, show, told
 
     count = given["samples"]
-    named = None if choice.kind == "recorded" else model_of(choice.spec)
     with _source(run) as (store, _, _):
-        model = named or recorded_model(store, start, seen_tools=given["seen_tools"])
-        runs = opened(store, start, policy, count)
+        model, runs = begun(store, fork, count)
     each = told if count > 1 else None
-    spread = carry_out(start, runs, model, tools.box, policy, check=given["check"], told=each)
+    came: list[beside.Said] = []
+    hooks = Hooks(observer=lambda done: came.append(beside.of_done(done)))
+    spread = carry_out(
+        fork.start, runs, model, tools.box, fork.order.policy(), check=given["check"], told=each, hooks=hooks
+    )
     refuse_miss(spread)
+    first = spread.outcomes[0]
+    verdict = beside.judge(fork, tools.live, came, first) if count == 1 else None
     if as_json:
-        first = spread.outcomes[0]
-        one = first.as_json() if count == 1 else None
-        report.data({"run": first.run, "fork": _facts(plan, start), "outcome": one, "spread": spread.as_json()})
+        one = first.as_json() if verdict else None
+        said = {"outcome": one, "verdict": verdict.as_json() if verdict else None, "spread": spread.as_json()}
+        report.data({"run": first.run, "fork": _facts(fork), **said})
     else:
-        show(start, spread)
+        show(fork.start, spread)
+        for line in verdict.lines() if verdict else ():
+            report.note(line)
     return exit_code(spread)
 
 
-def _facts(plan: Plan, start: Start) -> dict[str, Any]:
+def _facts(fork: Ready) -> dict[str, Any]:
+    start = fork.start
     return {
         "parent": {"run": start.run, "turn": start.turn, "kind": "fork"},
         "stage": start.stage,
         "inherited": start.inherited,
-        "dropped": list(plan.after.dropped),
+        "dropped": list(fork.plan.after.dropped),
         "api": start.api,
         "edits": list(start.edits),
-        "diff": plan.diff(),
+        "diff": fork.plan.diff(),
         "lacks": list(start.lacks),
         "notes": list(start.notes),
         "pending": [{"id": c.id, "name": c.name} for c in start.pending],

@@ -27,7 +27,7 @@ def fork_options(function: Any) -> Any:
                      help="Where results come from; live runs what --tools-from and --mcp give."),
         click.option("--tools-from", multiple=True, metavar="MODULE:TOOLS", help="Live tools of a Python module."),
         click.option("--mcp", multiple=True, metavar="COMMAND", help="Live tools of an MCP server that this starts."),
-        click.option("--tool", multiple=True, metavar="NAME=HOW", help="One tool: recorded, live, stub:TEXT or stub:@FILE."),
+        click.option("--tool", multiple=True, metavar="NAME=HOW", help="One tool: recorded, live, stub:TEXT, stub:@FILE, or error:TEXT."),
         click.option("--seen-tools", is_flag=True,
                      help="Offer tools whose definitions are not in the recording, derived from the arguments seen."),
         click.option("--max-turns", type=click.IntRange(1), help="Turns of its own at most (50)."),
@@ -52,6 +52,8 @@ def named_tools(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, how = text.partition("=")
         if not equals or not name:
-            raise UsageError("bad-tool", f"--tool {text} has no =", "Say NAME=recorded, NAME=live or NAME=stub:TEXT")
+            raise UsageError(
+                "bad-tool", f"--tool {text} has no =", "Say NAME=recorded, NAME=live, NAME=stub:TEXT or NAME=error:TEXT"
+            )
         named[name] = how
     return named

@@ -32,6 +32,13 @@ def command(as_json: bool) -> None:
         for s in facts["settings"]
     ]
     report.table([report.Column(c) for c in ("name", "value", "from", "variable")], rows, indent="  ")
+    if facts["keys"]:
+        report.out(report.Styled("keys of your own", "accent"))
+        report.table(
+            [report.Column("")] * 2, [[name, keys or "none"] for name, keys in facts["keys"].items()], indent="  "
+        )
+    for problem in facts["key_problems"]:
+        report.note(problem)
 
 
 def _facts() -> dict[str, Any]:
@@ -53,6 +60,8 @@ def _facts() -> dict[str, Any]:
             "project": project(),
             "project settings": None if project_file is None else str(project_file),
             "user settings": str(settings.user_file()),
+            "screen remembers": str(paths.home() / "screen.json"),
+            "screen log": str(paths.home() / "screen.log"),
             "code": str(Path(__file__).parents[2]),
             **{f"kept in step {n}": str(p) for n, p in enumerate(sessions.remembered(), 1)},
         },
@@ -67,4 +76,15 @@ def _facts() -> dict[str, Any]:
             for s in settings.SETTINGS
             for v in (values[s.name],)
         ],
+        **_keys(),
     }
+
+
+def _keys() -> dict[str, Any]:
+    """Keys that settings files give to commands of the screen; what is wrong with them."""
+    if not settings.layers("tui"):
+        return {"keys": {}, "key_problems": []}
+    from .. import keys_file  # knows the screen's commands: slow, so only where there is something to check
+
+    read = keys_file.read()
+    return {"keys": dict(read.keys), "key_problems": list(read.problems)}

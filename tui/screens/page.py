@@ -11,10 +11,12 @@ from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from ...tracer.errors import LooptapeError
-from .. import keymap
-from ..messages import Failed
-from ..safe_text import clean
-from ..source import Source, Trouble
+from .. import crash, keymap
+from ..messages import Answered, Failed
+from ..place import Scope, Subject
+from ..source import Source
+from ..themes import NAMES, called
+from ..views import Trouble
 from ..widgets.bars import KeyBar, NoticeBar
 from ..widgets.cells import Spans
 
@@ -48,19 +50,11 @@ class Page(Screen[int]):
 
     def all_keys(self) -> Sequence[keymap.Key]:
         """Every key valid now: those of the focused widget, of the screen, of the app."""
-        focused = self.focused
-        own: Sequence[keymap.Key] = ()
-        if focused is not None:
-            from ..widgets.text_pane import TextPane
-            from ..widgets.virtual_list import VirtualList
-
-            own = (
-                keymap.LIST
-                if isinstance(focused, VirtualList)
-                else keymap.TEXT
-                if isinstance(focused, TextPane)
-                else ()
-            )
+        own: list[keymap.Key] = []
+        if self.focused is not None:
+            for widget in self.focused.ancestors_with_self:
+                if widget is not self:
+                    own += getattr(widget, "KEYS", ())
         return (*self.KEYS, *own, *keymap.EVERYWHERE)
 
     @property
@@ -95,12 +89,11 @@ class Page(Screen[int]):
             try:
                 message = job()
             except LooptapeError as error:
-                message = Failed(Trouble(error.what, error.cure))
+                message = self._failed(group, Trouble(error.what, error.cure))
             except Exception as error:  # a screen must outlive whatever a reading runs into
-                self.log.error(f"{group}: {type(error).__name__}: {error}")
-                message = Failed(
-                    Trouble(f"Reading failed: {type(error).__name__}: {error}", "looptape doctor looks at the store")
-                )
+                where = crash.log(self.source.home, f"{group} failed", error)
+                cure = f"More in {where}" if where else "looptape doctor looks at the store"
+                message = self._failed(group, Trouble(f"{group} failed: {type(error).__name__}: {error}", cure))
             finally:
                 self._busy.discard(group)
             if not worker.is_cancelled:
@@ -108,27 +101,150 @@ class Page(Screen[int]):
 
         self.run_worker(work, thread=True, exclusive=True, group=group, exit_on_error=False)
 
+    def _failed(self, group: str, trouble: Trouble) -> Message:
+        """A reading that failed; what a key asked for is said until the next key, and nothing else is touched."""
+        if group in _OF_KEYS:
+            return Answered(lambda: self.say(told(trouble)))
+        return Failed(trouble)
+
+    def on_answered(self, message: Answered) -> None:
+        """A job is done: what follows from it."""
+        message.then()
+
     def on_failed(self, message: Failed) -> None:
         """Say what could not be read; what is shown stays."""
-        trouble = message.trouble
-        self.query_one(NoticeBar).trouble(f"{trouble.what}. {trouble.cure}" if trouble.cure else trouble.what)
+        self.query_one(NoticeBar).trouble(told(message.trouble))
+
+    # what one can do anywhere; what a key needs is loaded when it is pressed: the first picture does not wait for it
+
+    def subject(self) -> Subject:
+        """What y, o, e, m, d and r are about now. Screens say it."""
+        return Subject()
+
+    def scope(self) -> Scope:
+        """The runs that ! and $ are about."""
+        place = self.subject().place
+        return Scope() if place is None else Scope(runs=(place.run,))
 
     def action_keys(self) -> None:
         """The menu of keys valid here."""
-        from .keys import KeysMenu
+        from .menu import Choice, Menu
 
-        self.app.push_screen(KeysMenu(self.all_keys()), self._run_key)
+        keys = [k for k in self.loop_app.rebound(self.all_keys()) if k.action not in ("keys", "tab_at")]
+        choices = [Choice(k.name, k.help, k.label, keymap.group_of(k.name)) for k in keys]
+        actions = {k.name: k.action for k in keys}
+        self.app.push_screen(
+            Menu("keys valid here", choices, verb="do it"), lambda name: self.do(actions[name]) if name else None
+        )
 
-    def _run_key(self, action: str | None) -> None:
-        if action:
-            target = self.focused if self.focused is not None and action.split("(")[0] in _OF_WIDGETS else self
-            self.call_later(target.run_action, action)
+    def do(self, action: str) -> None:
+        """Run an action as its key would."""
+        name, target = "action_" + action.split("(")[0], self.focused or self
+        owner = next((w for w in target.ancestors_with_self if hasattr(w, name)), self)
+        self.call_later(self.app.run_action, action, owner)
 
-    def copy(self, text: str) -> None:
-        """Hand an id to the terminal's clipboard, in honest words: nobody answers whether it arrived."""
-        text = clean(text)
-        self.app.copy_to_clipboard(text)
-        self.say(f"{text} sent to the terminal's clipboard")
+    def action_mark(self) -> None:
+        """Mark the place for a comparison, or take the mark away."""
+        place = self.subject().place
+        if place is None:
+            self.say("nothing to mark here")
+            return
+        self.say(self.loop_app.toggle_mark(place))
+        self.marks_changed()
+
+    def marks_changed(self) -> None:
+        """Marks were set or taken away: screens that show them paint anew."""
+
+    def action_diff(self) -> None:
+        """Compare the place with what is marked."""
+        place = self.subject().place
+        others = [p for p in self.loop_app.marks if p != place]
+        if place is None:
+            self.say("nothing to compare here")
+        elif not others:
+            marked = (
+                "only this one is marked: go to another"
+                if self.loop_app.marks
+                else "mark one first: m on a run or turn"
+            )
+            self.say(f"{marked}, then d")
+        elif len(others) > 1:
+            self.loop_app.open_compare_many(place, others)
+        else:
+            self.loop_app.open_compare(others[-1], place)
+
+    def action_fork(self) -> None:
+        """Run on from here."""
+        place = self.subject().place
+        if place is None:
+            self.say("choose a run or a turn first")
+        else:
+            self.loop_app.open_fork(place)
+
+    def action_findings(self) -> None:
+        """Findings of what is shown."""
+        self.loop_app.open_findings(self.scope())
+
+    def action_costs(self) -> None:
+        """Costs of what is shown."""
+        self.loop_app.open_costs(self.scope())
+
+    def action_copy(self) -> None:
+        """The copy menu."""
+        from . import copying
+
+        copying.offer(self)
+
+    def action_open_in(self) -> None:
+        """What is selected in another program."""
+        from . import opening
+
+        opening.offer(self)
+
+    def action_export(self) -> None:
+        """What is selected into a file."""
+        from . import exporting
+
+        exporting.offer(self)
+
+    def action_resume(self) -> None:
+        """The session in its own tool."""
+        from . import resume
+
+        resume.offer(self)
+
+    def action_command(self) -> None:
+        """Type a command."""
+        from . import command_line
+
+        command_line.open_line(self)
+
+    def action_theme(self) -> None:
+        """Other colours."""
+        from .menu import Choice, Menu
+
+        now = called(self.app.theme)
+        choices = [Choice(name, name, note="now" if name == now else "") for name in NAMES]
+        self.app.push_screen(
+            Menu("colours", choices, selected=now), lambda name: self.loop_app.dress(name) if name else None
+        )
+
+    def copy(self, text: str, what: str = "") -> None:
+        """Copy a text exactly; says, once it has gone, which way it went.
+
+        Args:
+            what: What it is, in two or three words; the text itself where it is short.
+        """
+        from . import copying
+
+        copying.send(self, text, what)
 
 
-_OF_WIDGETS = frozenset({"move", "page", "top", "bottom", "open"})
+_OF_KEYS = frozenset({"copy", "open", "export", "command", "resume"})
+"""Jobs that a key began, and that no screen waits for."""
+
+
+def told(trouble: Trouble) -> str:
+    """What happened and what to do, in one line."""
+    what = trouble.what.rstrip(".")
+    return f"{what}. {trouble.cure}" if trouble.cure else what

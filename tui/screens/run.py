@@ -1,141 +1,162 @@
-"""One run: its turns on the left, the selected turn on the right."""
+"""One run: its turns on the left and the selected turn on the right; or over time; or as one text."""
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Container
 
 from .. import keymap
-from ..messages import RunLoaded, TurnLoaded, Unchanged
-from ..source import RunView, TurnRow, TurnView
+from ..messages import TurnLoaded
+from ..place import Place, Subject
+from ..views import TurnRow, TurnView
 from ..widgets.bars import HeadBar, NoticeBar
-from ..widgets.document import Head
+from ..widgets.blocks import Folds, leaves
+from ..widgets.document import Document, Head
+from ..widgets.filter_bar import FilterBar
 from ..widgets.text_pane import TextPane
 from ..widgets.virtual_list import VirtualList
-from . import turns_table
-from .page import Page
+from . import run_head, turns_table
+from .run_laps import brackets
+from .run_notes import notes
+from .run_transcript import Transcript
+from .run_turns import Turns
+from .run_views import VIEWS
+from .run_watching import Watching
+from .run_waterfall import Waterfall
 from .turn_text import conversation
+from .turns_table import Signs
 
 SETTLE = 0.05
 """Seconds a selection must stand before its turn is read: a held key reads nothing."""
 KEPT = 32
 """Turns kept in memory, so that stepping back is immediate."""
+SMALL = 500_000
+"""Characters of results up to which a turn is kept."""
+NARROW = 100
+"""Columns below which the turn stands under the list instead of beside it."""
+REMEMBERED = 200
+"""Runs whose selected turn is remembered."""
+_NONE = Head((("This run has no turns yet.", "dim"),))
 
 
-class RunScreen(Page):
+class RunScreen(Watching):
     """Step through a run; what is shown follows the selection."""
 
-    KEYS = keymap.RUN
+    KEYS = (*keymap.RUN, *keymap.HERE)
     BINDINGS = keymap.bindings(KEYS)
+    DEFAULT_CSS = """
+    RunScreen #run-body { height: 1fr; layout: horizontal; }
+    RunScreen #turns { width: 50%; min-width: 52; max-width: 96; height: 1fr; }
+    RunScreen #detail { width: 1fr; height: 1fr; border-left: vkey $panel; }
+    RunScreen #detail:focus { border-left: vkey $primary; }
+    RunScreen.narrow #run-body { layout: vertical; }
+    RunScreen.narrow #turns { width: 1fr; max-width: 100%; height: 3fr; }
+    RunScreen.narrow #detail { border-left: none; border-top: hkey $panel; height: 2fr; }
+    RunScreen.narrow #detail:focus { border-left: none; border-top: hkey $primary; height: 6fr; }
+    """
 
     def __init__(self, run: str, turn: int | None = None) -> None:
-        super().__init__()
-        self.run_id = run
-        self._first = turn
-        self._view: RunView | None = None
-        self._version: object = None
-        self._longest = 0.0
+        super().__init__(run, turn)
         self._raw = False
-        self._follow = False
-        self._rest_until = 0.0
-        self._seen: OrderedDict[int, TurnView] = OrderedDict()
+        self._signs = Signs()
+        self._kept: OrderedDict[int, TurnView] = OrderedDict()
         self._shown: TurnView | None = None
         self._wanted: int | None = None
+        self._columns = turns_table.columns(0, self._signs)
 
     def compose(self) -> ComposeResult:
-        """Head, turns and turn side by side, notices, keys."""
+        """Head, turns and turn, notices, keys."""
         yield HeadBar()
-        with Horizontal(id="run-body"):
+        with Container(id="run-body"):
             yield VirtualList[TurnRow](
-                turns_table.COLUMNS,
+                self._columns,
                 lambda r: str(r.number),
-                lambda r, c: turns_table.cells(r, c, self._longest),
+                lambda r, c: turns_table.cells(r, c, self._signs),
                 gap=1,
                 id="turns",
             )
             yield TextPane(id="detail")
+        yield Waterfall(id="waterfall")
+        yield Transcript(id="transcript")
+        yield FilterBar("text as it stands in prompts, answers, arguments, results")
         yield NoticeBar()
         yield self.key_bar()
 
     def on_mount(self) -> None:
         """Begin to read, and keep looking while the run goes on."""
-        self.query_one(HeadBar).show(((("reading the run …", "dim"),), ()), ((), ()))
-        self.set_focus(self.listing)
-        self._reload()
-        self.set_interval(1.0, self._tick)
-
-    @property
-    def listing(self) -> VirtualList[TurnRow]:
-        """The turns."""
-        return self.query_one("#turns", VirtualList)
+        self._narrow(self.app.size.width)
+        blank = ((("reading the run …", "dim"),), ())
+        self.query_one(HeadBar).show(((), ()), ((), ()), blank, ((), ()))
+        if self.first is None:
+            known = self.loop_app.memory.get("run.at", {}).get(self.run_id)
+            self.first = known if isinstance(known, int) else None
+        view = self.loop_app.memory.get("run.view", VIEWS[0])
+        self.view = view if view in VIEWS else VIEWS[0]
+        self.show_view()
+        self.watch_run()
 
     @property
     def detail(self) -> TextPane:
         """The turn."""
         return self.query_one("#detail", TextPane)
 
-    # reading
+    # the list
 
-    def _tick(self) -> None:
-        if self.is_current and time.monotonic() >= self._rest_until:
-            self._reload()
+    def forget(self, old: Turns | None, new: Turns) -> None:
+        """Drop from memory the turns whose line changed, and their neighbours, to which results came back."""
+        if not new.rows:
+            self.detail.show((_NONE,))
+        for number in list(self._kept):
+            near = (number - 1, number, number + 1)
+            if old is None or any(old.row(n) != new.row(n) for n in near):
+                self._kept.pop(number, None)
 
-    def _reload(self) -> None:
-        known, source, run = self._version, self.source, self.run_id
+    def signs_changed(self) -> None:
+        """Draw them; the turn is shown again with what is known of it now."""
+        self.draw_signs()
+        self.listing.repaint()
+        self.head_changed()
+        if self._shown is not None:
+            self._show_turn(self._shown)
 
-        def job() -> RunLoaded | Unchanged:
-            began = time.monotonic()
-            before = source.version()
-            if known is not None and before == known:
-                return Unchanged()
-            view = source.run(run)
-            self._version = (before[0], source.version()[1])
-            self._rest_until = time.monotonic() + 4 * (time.monotonic() - began)
-            return RunLoaded(view)
+    def marks_changed(self) -> None:
+        """The sign of the mark."""
+        self.signs_changed()
 
-        self.poll(job, "run")
-
-    def on_run_loaded(self, message: RunLoaded) -> None:
-        """Show the turns; those that may have changed are read again."""
-        first, view = self._view is None, message.view
-        if self._view is not None:
-            self._forget(self._view, view)
-        self._view = view
-        self._longest = turns_table.longest(view.turns)
-        self.notices(view.notices)
-        select = None
-        if first and self._first is not None:
-            select = str(self._first)
-        if self._follow and view.turns:
-            select = str(view.turns[-1].number)
-        self.listing.show(view.turns, select=select)
-        self._head()
-        if not view.turns:
-            self.detail.show((Head((("This run has no turns yet.", "dim"),)),))
-
-    def _forget(self, old: RunView, new: RunView) -> None:
-        """Drop from memory the turns whose line changed, and their followers, to which results came back."""
-        before = {r.number: r for r in old.turns}
-        for row in new.turns:
-            if before.get(row.number) != row:
-                for number in (row.number - 1, row.number, row.number + 1):
-                    self._seen.pop(number, None)
+    def draw_signs(self) -> None:
+        """Signs by turn, and the columns that they need."""
+        marks = {p.turn for p in self.loop_app.marks if p.run == self.run_id and p.turn is not None}
+        longest = self.turns.longest if self.turns is not None else 0.0
+        last = self.turns.last if self.turns is not None else 0
+        found = frozenset(self.seen.found_at)
+        self._signs = Signs(brackets(self.seen.cycles), found, self.hits.by_turn.keys(), marks, longest)
+        columns = turns_table.columns(last, self._signs)
+        if columns != self._columns:
+            self._columns = columns
+            self.listing.set_columns(columns)
 
     def on_virtual_list_moved(self, message: VirtualList.Moved) -> None:
         """Show the selected turn, at once when it is in memory."""
-        row = self.listing.selected
-        if row is None:
+        row = self.row
+        if message.list is not self.listing or row is None or self.turns is None:
             return
-        seen = self._seen.get(row.number)
+        before = self.following, self.read_to
+        if not self.at_end:
+            self.following = False
+        elif self.turns.view.whole:
+            self.read_to = self.turns.last
+        if before != (self.following, self.read_to):
+            self.head_changed()
+        if self.aside is not None:
+            self.aside.choose(row.number)
+        seen = self._kept.get(row.number)
         if seen is not None:
             self._show_turn(seen)
-        else:
-            self._wanted = row.number
-            self.set_timer(SETTLE, lambda: self._want(row.number))
+        self._wanted = row.number
+        self.set_timer(SETTLE, lambda: self._want(row.number))
 
     @property
     def waiting(self) -> bool:
@@ -145,78 +166,103 @@ class RunScreen(Page):
     def _want(self, number: int) -> None:
         if self._wanted == number:
             self._wanted = None
-        row = self.listing.selected
-        if row is None or row.number != number or number in self._seen:
+        row = self.row
+        if row is None or row.number != number:
+            return
+        self._remember(number)
+        if number in self._kept:
             return
         source, run = self.source, self.run_id
-        self.read(lambda: TurnLoaded(source.turn(run, number)), "turn")
+        self.read(lambda: TurnLoaded(source.turn(run, number, fresh=True)), "turn")
+
+    def _remember(self, number: int) -> None:
+        known = dict(self.loop_app.memory.get("run.at", {}))
+        known.pop(self.run_id, None)
+        known[self.run_id] = number
+        for run in list(known)[:-REMEMBERED]:
+            del known[run]
+        self.loop_app.memory.put("run.at", known)
 
     def on_turn_loaded(self, message: TurnLoaded) -> None:
-        """Keep it; show it if it is still the selected one."""
+        """Keep it, unless it is large; show it if it is still the selected one."""
         view = message.view
-        self._seen[view.turn.number] = view
-        while len(self._seen) > KEPT:
-            self._seen.popitem(last=False)
-        row = self.listing.selected
+        if sum(c.result_length or 0 for t in (view.turn, view.before) if t for c in t.tool_calls) < SMALL:
+            self._kept[view.turn.number] = view
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        row = self.row
         if row is not None and row.number == view.turn.number:
             self._show_turn(view)
 
     def _show_turn(self, view: TurnView) -> None:
+        if self.turns is None:
+            return
         self._shown = view
+        if self.aside is not None:
+            return  # laid out when it is to be seen
         turn = view.turn
         where = " · ".join(w for w in (turn.step, turn.agent, turn.caller) if w)
         title = Head(
             (
                 (f"turn {turn.number}", "strong"),
-                (f" of {max(view.last, len(self.listing.rows))}", "dim"),
+                (f" of {max(view.last, self.turns.last)}", "dim"),
                 (f"  {where}" if where else "", "faint"),
             )
         )
-        document = (title, Head(()), *conversation(view, brief=True, raw=self._raw))
-        self.detail.show(document, name=f"{view.turn.number}{self._raw}")
+        noted = notes(turn.number, self.turns, self.seen, self.hits)
+        document: Document = (title, Head(()), *noted, *conversation(view, brief=True, raw=self._raw))
+        self.detail.show(document, name=f"{turn.number}{self._raw}")
 
-    def _head(self) -> None:
-        if self._view is None:
+    def show_view(self) -> None:
+        """The view that is chosen; beside the list the turn that was selected meanwhile."""
+        super().show_view()
+        if self._shown is not None:
+            self._show_turn(self._shown)
+
+    def head_changed(self) -> None:
+        """Say it anew."""
+        if self.turns is None:
             return
-        lines = turns_table.head(self._view, self.size.width, self.source.now())
-        if self._follow:
-            (left, facts), *rest = lines
-            lines = ((left, [*facts, (("▶ following", "accent"),)]), *rest)
+        new = self.turns.since(self.read_to)[0] if self.read_to else 0
+        view = "" if self.view == VIEWS[0] else self.view
+        standing = run_head.Standing(self.following, new, view, self.searching)
+        lines = run_head.head(self.turns, self.why, self.seen, self.hits, standing, self.size.width, self.source.now())
         self.query_one(HeadBar).show(*lines)
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """The curves take the room there is."""
-        self._head()
+    def on_screen_resume(self) -> None:
+        """Marks may have been set elsewhere."""
+        if self.turns is not None:
+            self.signs_changed()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The curves take the room there is; in a narrow terminal the turn stands below the list."""
+        self._narrow(event.size.width)
+        self.head_changed()
+
+    def _narrow(self, width: int) -> None:
+        self.set_class(width < NARROW, "narrow")
 
     # keys
 
     def on_virtual_list_opened(self, message: VirtualList.Opened) -> None:
         """The turn whole."""
-        if message.key is not None and self._view is not None:
-            from .turn import TurnScreen
+        if message.list is self.listing and message.key is not None:
+            self.loop_app.open_turn(Place(self.run_id, int(message.key)), back=self.came_back)
 
-            self.app.push_screen(TurnScreen(self._view, int(message.key), self._raw), self._came_back)
-
-    def _came_back(self, number: int | None) -> None:
-        if number is not None:
-            self.listing.choose_key(str(number))
-
-    def action_error(self, step: int) -> None:
-        """The next turn with an error."""
-        rows, at = self.listing.rows, self.listing.cursor + step
-        while 0 <= at < len(rows):
-            if rows[at].bad:
-                self.listing.choose(at)
-                return
-            at += step
-        self.say("no more errors " + ("below" if step > 0 else "above"))
+    def action_context(self) -> None:
+        """What fills the window at this turn."""
+        if self.row is not None:
+            self.loop_app.open_turn(self.place, "context", self.came_back)
 
     def action_pane(self, step: int) -> None:
-        """The keys go to the turn on the right, or back to the list."""
-        self.set_focus(self.detail if step > 0 else self.listing)
+        """The keys go to the turn beside the list, or back to the list."""
+        if self.only_turns():
+            self.set_focus(self.detail if step > 0 and not self.detail.has_focus else self.listing)
 
     def action_detail(self, pages: int) -> None:
         """Scroll the turn without leaving the list; at its end go on with the next."""
+        if not self.only_turns():
+            return
         if pages > 0 and self.detail.at_end:
             self.listing.action_move(1)
         else:
@@ -224,26 +270,44 @@ class RunScreen(Page):
 
     def action_raw(self) -> None:
         """Raw or pretty."""
+        if not self.only_turns():
+            return
         self._raw = not self._raw
         if self._shown is not None:
             self._show_turn(self._shown)
         self.say("raw" if self._raw else "pretty")
 
     def action_follow(self) -> None:
-        """Stay on the newest turn."""
-        self._follow = not self._follow
-        if self._follow:
+        """To the newest turn, and stay there while new ones come; moving away ends it."""
+        if self.following:
+            self.following = False
+        else:
             self.listing.action_bottom()
-        self._head()
+            self.following = True
+            if self.turns is not None:
+                self.read_to = self.turns.last
+        self.head_changed()
 
-    def action_copy(self) -> None:
-        """Copy RUN:N."""
-        row = self.listing.selected
-        self.copy(f"{self.run_id}:{row.number}" if row is not None else self.run_id)
+    def subject(self) -> Subject:
+        """The selected turn; its value is what it says, whole."""
+        view, number = self._shown, self.place.turn
+        if isinstance(self.aside, Transcript):
+            return Subject(self.place, self.aside.value(), f"turn {number}")
+        if view is None or view.turn.number != number:
+            return Subject(self.place)
+        return Subject(self.place, _text(conversation(view)), f"turn {number}", view.turn.response, view.turn.caller)
 
     def action_back(self) -> None:
-        """Back to the runs (from the right pane first to the list)."""
+        """From the turn to the list; then without the search; then back to where one came from."""
         if self.detail.has_focus:
             self.set_focus(self.listing)
+        elif self.hits.text:
+            self.clear_search()
         else:
             self.loop_app.back()
+
+
+def _text(document: Document) -> str:
+    """What a document says, whole."""
+    said = (leaf.block for leaf in leaves(document, Folds()))
+    return "\n".join("".join(t for t, _ in b.spans) if isinstance(b, Head) else b.text for b in said)

@@ -8,10 +8,11 @@ from typing import Any
 from ...tracer.model import ToolCall, Turn
 from ...tracer.providers import by_api
 from ..format import counted, duration, money, short_tokens
-from ..source import TurnView
+from ..views import TurnView
+from ..widgets.blocks import Block, Body, Document, Fold, Head
 from ..widgets.cells import Span
-from ..widgets.document import Block, Body, Document, Head
-from .content import arguments, blocks, text_of
+from . import turn_messages as messages
+from .content import arguments, blocks, message_blocks, speaker, text_of
 
 BRIEF = 14
 """Lines of a text beside the turn list; Enter shows all."""
@@ -20,7 +21,8 @@ _BLANK = Head(())
 
 
 def conversation(view: TurnView, *, brief: bool = False, raw: bool = False) -> Document:
-    """The four phases of a turn. ``brief``: at most ``BRIEF`` lines of each text."""
+    """The four phases of a turn. ``brief``: at most ``BRIEF`` lines of each text and nothing to fold; else what came
+    earlier follows, folded."""
     most = BRIEF if brief else 0
     turn = view.turn
     parts: list[list[Block]] = [
@@ -28,6 +30,7 @@ def conversation(view: TurnView, *, brief: bool = False, raw: bool = False) -> D
         _generate(turn, most, raw),
         _parse(turn),
         _execute(turn, most, raw),
+        [] if brief else _earlier(view, raw),
     ]
     out: list[Block] = []
     for part in parts:
@@ -53,9 +56,9 @@ def phase(name: str, *facts: str | Span | None) -> Head:
 
 def _resume(view: TurnView, most: int, raw: bool) -> list[Block]:
     turn = view.turn
-    fresh = _new_messages(view)
+    fresh, first = _new_messages(view), view.request.kept + 1 if view.request is not None else 1
     results = [r for message in fresh for r in by_api(turn.api).results(message)]
-    words = [m for m in fresh if not _echo(m) and not by_api(turn.api).results(m)]
+    words = [(n, m) for n, m in enumerate(fresh, first) if not _echo(m) and not by_api(turn.api).results(m)]
     said = []
     if results:
         said.append(f"{counted(len(results), 'result')} came in")
@@ -75,8 +78,8 @@ def _resume(view: TurnView, most: int, raw: bool) -> list[Block]:
     calls = {c.id: c for c in view.before.tool_calls} if view.before else {}
     for seen in results:
         out += _came_in(seen.call, seen.content, seen.is_error, calls.get(seen.call), most, raw)
-    for message in words:
-        out += _said(message, most, raw)
+    for number, message in words:
+        out += _said(number, message, most, raw)
     return out
 
 
@@ -100,15 +103,42 @@ def _came_in(call_id: str, content: Any, is_error: bool, call: ToolCall | None, 
             spans.append((f" · {call.error_class}", "dim"))
     if not text_of(content).strip():
         return [Head((*spans, ("  empty", "dim")), 2)]
-    return [Head(tuple(spans), 2), *blocks(content, indent=4, role="text", most=most, raw=raw)]
+    inner = blocks(content, indent=4 if most else 6, role="text", most=most, raw=raw)
+    if most:
+        return [Head(tuple(spans), 2), *inner]
+    what = f"result of {call.name if call else call_id}"
+    return [Fold(f"came.{call_id}", tuple(spans), tuple(inner), indent=2, value=content, what=what)]
 
 
-def _said(message: Any, most: int, raw: bool) -> list[Block]:
-    if not isinstance(message, Mapping):
-        return blocks(message, indent=4, most=most, raw=raw)
-    role = str(message.get("role") or message.get("type") or "message")
-    content = message.get("content", message)
-    return [Head((("› ", "dim"), (role, "strong")), 2), *blocks(content, indent=4, most=most, raw=raw)]
+def _said(number: int, message: Any, most: int, raw: bool) -> list[Block]:
+    who = speaker(message)
+    inner = message_blocks(message, indent=4 if most else 6, most=most, raw=raw)
+    head: tuple[Span, ...] = (("› ", "dim"), (who, "strong"))
+    if most:
+        return [Head(head, 2), *inner]
+    what = f"message {number}"
+    return [Fold(f"message.{number}", head, tuple(inner), indent=2, value=_value(message), what=what)]
+
+
+def _value(message: Any) -> Any:
+    """What is copied of a message: its words where it has no more than words."""
+    content = message.get("content") if isinstance(message, Mapping) else message
+    return content if isinstance(content, str) else message
+
+
+# EARLIER
+
+
+def _earlier(view: TurnView, raw: bool) -> list[Block]:
+    """The messages that the turn before had too, and what the model's own part of the new ones was, folded."""
+    request = view.request
+    kept = request.kept if request is not None else 0
+    if request is None or not kept:
+        return []
+    folds = tuple(messages.message(n, m, "same", indent=2, raw=raw) for n, m in enumerate(request.messages[:kept], 1))
+    head: tuple[Span, ...] = (("EARLIER   ", "accent_strong"), (counted(kept, "message"), "dim"))
+    head = (*head, (" · as in the turn before", "dim") if view.turn.number > 1 else ("", "dim"))
+    return [Fold("conversation.earlier", head, folds, False, lasting=True)]
 
 
 # GENERATE
@@ -137,10 +167,26 @@ def _generate(turn: Turn, most: int, raw: bool) -> list[Block]:
         out.append(Head(((f"✗ {turn.status}{kind}", "bad_strong"),), 2))
         if turn.error:
             out.append(Body(turn.error, "bad", 4, "", most))
-    if turn.thinking:
+    return out + _words(turn, most, raw)
+
+
+def _words(turn: Turn, most: int, raw: bool) -> list[Block]:
+    """What the model thought and said."""
+    out: list[Block] = []
+    if turn.thinking and most:
         out += [Head((("thinking", "faint"),), 2), Body(turn.thinking, "dim", 4, "", most // 2)]
-    if turn.text:
+    elif turn.thinking:
+        inner = (Body(turn.thinking, "dim", 6),)
+        out.append(
+            Fold(
+                "thinking", (("thinking", "dim"),), inner, indent=2, lasting=True, value=turn.thinking, what="thinking"
+            )
+        )
+    if turn.text and most:
         out += blocks(turn.text, indent=2, most=most, raw=raw)
+    elif turn.text:
+        inner_text = tuple(blocks(turn.text, indent=6, raw=raw))
+        out.append(Fold("text", (("text", "dim"),), inner_text, indent=2, value=turn.text, what="text"))
     return out
 
 
@@ -178,20 +224,27 @@ def _execute(turn: Turn, most: int, raw: bool) -> list[Block]:
     if not turn.tool_calls:
         return []
     out: list[Block] = [phase("EXECUTE", duration(turn.execute_ms) if turn.execute_ms is not None else None)]
-    for call in turn.tool_calls:
-        out += call_blocks(call, most=most, raw=raw)
+    for number, call in enumerate(turn.tool_calls, 1):
+        if most:
+            out += call_blocks(call, most=most, raw=raw)
+            continue
+        inner = call_blocks(call, raw=raw, indent=4)[1:]
+        value = call.result if call.result is not None else call.arguments_raw
+        what = f"{'result' if call.result is not None else 'arguments'} of {call.name}"
+        out.append(Fold(f"call.{number}", call_head(call), tuple(inner), indent=2, value=value, what=what))
     return out
 
 
-def call_blocks(call: ToolCall, *, most: int = 0, raw: bool = False) -> list[Block]:
+def call_blocks(call: ToolCall, *, most: int = 0, raw: bool = False, indent: int = 2) -> list[Block]:
     """A call with its arguments and its result."""
-    out: list[Block] = [Head(call_head(call), 2)]
-    out.append(arguments(call.arguments_raw, indent=4, most=most, raw=raw))
+    inside = indent + 2
+    out: list[Block] = [Head(call_head(call), indent)]
+    out.append(arguments(call.arguments_raw, indent=inside, most=most, raw=raw))
     if not call.valid:
-        out.append(Head((("✗ ", "bad_strong"), (call.invalid_reason or "broken arguments", "bad")), 4))
+        out.append(Head((("✗ ", "bad_strong"), (call.invalid_reason or "broken arguments", "bad")), inside))
     if call.result is None:
         if call.state != "done":
-            out.append(Head((("→ ", "dim"), (_without(call), "dim")), 4))
+            out.append(Head((("→ ", "dim"), (no_result(call), "dim")), inside))
         return out
     bad = call.is_error is True
     text = text_of(call.result)
@@ -204,15 +257,15 @@ def call_blocks(call: ToolCall, *, most: int = 0, raw: bool = False) -> list[Blo
                     ("empty result", "dim"),
                     ("  ✗" if bad else "", "bad_strong"),
                 ),
-                4,
+                inside,
             ),
         ]
     if "\n" not in text and len(text) < 400 and not raw:
         mark: tuple[Span, ...] = (("→ ", "bad_strong" if bad else "accent"), (text, "bad" if bad else "text"))
-        return [*out, Head((*mark, ("  ✗", "bad_strong")) if bad else mark, 4)]
+        return [*out, Head((*mark, ("  ✗", "bad_strong")) if bad else mark, inside)]
     said = f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"
-    out.append(Head((("→ ", "accent"), (said, "dim"), *((("  ✗ error", "bad_strong"),) if bad else ())), 4))
-    out += blocks(call.result, indent=6, role="bad" if bad else "text", most=most, raw=raw)
+    out.append(Head((("→ ", "accent"), (said, "dim"), *((("  ✗ error", "bad_strong"),) if bad else ())), inside))
+    out += blocks(call.result, indent=inside + 2, role="bad" if bad else "text", most=most, raw=raw)
     return out
 
 
@@ -228,7 +281,8 @@ def call_head(call: ToolCall) -> tuple[Span, ...]:
     return ((call.name, "strong"), (f"  {said}", "dim"))
 
 
-def _without(call: ToolCall) -> str:
+def no_result(call: ToolCall) -> str:
+    """Why a call has no result."""
     return {
         "requested": "not answered yet",
         "running": "still running",

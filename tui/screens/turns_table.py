@@ -1,65 +1,103 @@
-"""The turns of a run as data: columns, cells, the curves above them. Pure."""
+"""The turns of a run as data: columns and their cells. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ...tracer.model import Run
-from ..format import count, counted, duration, money, run_ms, run_title, short_tokens, sign
-from ..safe_text import clean
-from ..source import CallMark, RunView, TurnRow
-from ..widgets.bars import HeadLine
+from ..format import count, duration, money, short_tokens
+from ..views import CallMark, TurnRow
 from ..widgets.cells import Column, Span, Spans
-from ..widgets.spark import phase_bar, sparkline
+from ..widgets.spark import phase_bar
+from .run_laps import WIDTH
+from .run_turns import took
 
 BAR = 6
-COLUMNS = (
-    Column("number", "#", 4, right=True, keep=10),
-    Column("mark", " ", 1, keep=9),
-    Column("phases", "G▒ E█", BAR, keep=7),
-    Column("tool", "tool", 14, keep=10, grow=1),
-    Column("tokens", "tok", 5, right=True, keep=6),
-    Column("cost", "$", 6, right=True, keep=4),
-    Column("seconds", "s", 5, right=True, keep=8),
-)
+NOTHING: Mapping[int, str] = {}
 
 
-def cells(row: TurnRow, column: str, longest_ms: float) -> Spans:
-    """A turn's spans for a column. ``longest_ms``: what a full bar stands for."""
-    if column == "number":
-        return ((str(row.number), "dim" if not row.bad else "text"),)
-    if column == "mark":
-        return mark(row)
-    if column == "phases":
-        bad = any(c.bad for c in row.calls)
-        return phase_bar(row.generate_ms, row.execute_ms, longest_ms, BAR, bad=bad)
-    if column == "tool":
-        return tools(row)
-    if column == "tokens":
-        return ((short_tokens(row.context), "text" if row.context is not None else "faint"),)
-    if column == "cost":
-        return ((_small_money(row.cost_usd), "text" if row.cost_usd is not None else "faint"),)
-    return ((seconds(_took(row)), "dim"),)
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What is known of turns beside their rows, by number.
+
+    Attributes:
+        laps: Brackets of cycles. ``findings``, ``hits``, ``marks``: numbers of turns with them.
+        longest: What a full bar stands for, in milliseconds.
+    """
+
+    laps: Mapping[int, str] = field(default_factory=dict)
+    findings: Collection[int] = ()
+    hits: Collection[int] = ()
+    marks: Collection[int] = ()
+    longest: float = 0.0
+
+
+def columns(last: int, signs: Signs) -> tuple[Column, ...]:
+    """What there is to show: brackets only where there are cycles, and numbers as wide as they are."""
+    return (
+        *((Column("laps", "↻", WIDTH, right=True, keep=8),) if signs.laps else ()),
+        Column("number", "#", max(3, len(str(last))), right=True, keep=11),
+        Column("signs", "", 3, keep=10),
+        Column("phases", "G▒ E█", BAR, keep=5),
+        Column("tool", "tools", 14, keep=10, grow=1),
+        Column("context", "in", 5, right=True, keep=7),
+        Column("fresh", "fresh", 5, right=True, keep=2),
+        Column("read", "read", 5, right=True, keep=3),
+        Column("written", "write", 5, right=True, keep=1),
+        Column("output", "out", 5, right=True, keep=4),
+        Column("cost", "$", 6, right=True, keep=6),
+        Column("seconds", "s", 5, right=True, keep=8),
+    )
+
+
+def cells(row: TurnRow, column: str, signs: Signs) -> Spans:
+    """A turn's spans for a column."""
+    return _CELLS[column](row, signs)
 
 
 def mark(row: TurnRow) -> Spans:
     """One sign for what is special about a turn; what is wrong comes first."""
+    wrong = _wrong(row)
+    return (wrong or _special(row) or ("", "dim"),)
+
+
+def _signs(row: TurnRow, signs: Signs) -> Spans:
+    """Three places: what is wrong (or else what is special), the finding, the mark or the search hit."""
+    first, second = _wrong(row), _special(row)
+    shown = [s for s in (first, second) if s] or [(" ", "dim")]
+    found: Span | None = ("!", "accent_strong") if row.number in signs.findings else None
+    last: Span | None = None
+    if row.number in signs.marks:
+        last = ("◆", "accent_strong")
+    elif row.number in signs.hits:
+        last = ("/", "accent_strong")
+    if len(shown) == 1:
+        shown.append(found or (" ", "dim"))
+        shown.append(last or (" ", "dim"))
+    else:  # rare: both, and the last place goes to whichever there is
+        shown.append(last or found or (" ", "dim"))
+    return tuple(shown)
+
+
+def _wrong(row: TurnRow) -> Span | None:
     if row.bad:
-        return (("✗", "bad_strong"),)
+        return ("✗", "bad_strong")
     if row.status == "open":
-        return (("●", "accent"),)
-    if row.status in ("abandoned", "cancelled", "interrupted"):
-        return (("◌", "dim"),)
+        return ("●", "accent")
+    return ("◌", "dim") if row.status in ("abandoned", "cancelled", "interrupted") else None
+
+
+def _special(row: TurnRow) -> Span | None:
     if "compaction" in row.flags:
-        return (("▤", "accent"),)
-    if row.attempts > 1:
-        return (("↻", "dim"),)
+        return ("▤", "accent")
     if row.user_turn:
-        return (("›", "accent"),)
-    return (("⎇", "faint"),) if row.inherited else (("", "dim"),)
+        return ("›", "accent")
+    if row.attempts > 1:
+        return ("⟳", "dim")
+    return ("⎇", "faint") if row.inherited else None
 
 
-def tools(row: TurnRow) -> Spans:
+def tools(row: TurnRow, _signs: Signs | None = None) -> Spans:
     """Names of the calls, equal ones counted; without calls the stop reason or the error."""
     if not row.calls:
         if row.status == "error":
@@ -82,64 +120,6 @@ def tools(row: TurnRow) -> Spans:
     return tuple(spans)
 
 
-def longest(rows: Sequence[TurnRow]) -> float:
-    """What a full bar stands for: the 95th percentile of the turns' times, so that one outlier flattens nothing."""
-    times = sorted(t for t in (_took(r) for r in rows) if t)
-    return times[min(len(times) - 1, int(len(times) * 0.95))] if times else 0.0
-
-
-def head(view: RunView, width: int, now: int) -> tuple[HeadLine, ...]:
-    """The lines above the turns: what it is and how it ended; context and cost as curves."""
-    run = view.run
-    first_left: list[Span] = [
-        (clean(run_title(run), limit=max(24, width // 3)), "accent_strong"),
-        (f"  {run.id[:8]}", "faint"),
-        ("  ", "dim"),
-        *status(run),
-    ]
-    facts = [", ".join(run.models), counted(run.turns, "turn"), money(run.cost_usd), duration(run_ms(run, now))]
-    if run.inclusive_cost_usd is not None and run.inclusive_cost_usd != run.cost_usd:
-        facts[2] += f" ({money(run.inclusive_cost_usd)} with sub-agents)"
-    if run.list_price:
-        facts[2] += " list price"
-    return (tuple(first_left), [((fact, "dim"),) for fact in facts if fact]), curves(view, width)
-
-
-def status(run: Run) -> tuple[Span, ...]:
-    """Sign, word and reason of a run's end."""
-    bad = run.status in ("failed", "limit", "halted")
-    role = "bad" if bad else "accent" if run.status == "running" else "dim"
-    spans: list[Span] = [(f"{sign(run.status)} {run.status}", role)]
-    if run.reason and run.reason != run.status:
-        spans.append((f" · {run.reason}", role))
-    if run.outcome and run.outcome.get("verdict"):
-        spans.append((f"  outcome {run.outcome['verdict']}", "text"))
-    if run.parent is not None:
-        at = f" @{run.parent.turn}" if run.parent.turn else ""
-        spans.append((f"  {run.parent.kind} of {run.parent.run[:8]}{at}", "dim"))
-    return tuple(spans)
-
-
-def curves(view: RunView, width: int) -> HeadLine:
-    """Context size and cost, turn by turn, with their ends."""
-    rows = view.turns
-    contexts = [r.context for r in rows]
-    costs = [r.cost_usd for r in rows]
-    both = width >= 100
-    room = max(4, min(60, (width - 72) // 2 if both else width - 48, len(rows)))
-    known = [c for c in contexts if c is not None]
-    spans: list[Span] = []
-    if known:
-        spans += [("context ", "dim"), (sparkline(contexts, room), "bar")]
-        spans.append((f" {short_tokens(known[0])} → {short_tokens(known[-1])}", "dim"))
-    if both and any(c is not None for c in costs):
-        spans += [("   cost ", "dim"), (sparkline(costs, room), "bar")]
-        spans.append((f" up to {money(max(c for c in costs if c is not None))}", "dim"))
-    errors = sum(1 for r in rows if r.bad)
-    said: Spans = ((f"✗ {counted(errors, 'turn')} with errors", "bad"),) if errors else (("no errors", "dim"),)
-    return tuple(spans) or (("no token counts recorded", "faint"),), (said,) if rows else ()
-
-
 def seconds(ms: float | None) -> str:
     """Seconds for a column whose head says s: ``0.4``, ``61``, ``12:40``."""
     if ms is None:
@@ -149,11 +129,6 @@ def seconds(ms: float | None) -> str:
     return duration(ms) if ms < 3_600_000 else f"{count(ms / 3_600_000)} h"
 
 
-def _took(row: TurnRow) -> float | None:
-    known = [v for v in (row.generate_ms, row.execute_ms) if v is not None]
-    return sum(known) if known else None
-
-
 def _small_money(usd: float | None) -> str:
     """``.09`` below a dollar, ``.0042`` below a cent: the head says $."""
     if usd is None:
@@ -161,6 +136,48 @@ def _small_money(usd: float | None) -> str:
     if usd == 0:
         return "0"
     return money(usd, sign=False).removeprefix("0") if usd < 1 else money(usd, sign=False)
+
+
+def _number(row: TurnRow, _signs: Signs) -> Spans:
+    return ((str(row.number), "text" if row.bad else "dim"),)
+
+
+def _laps(row: TurnRow, signs: Signs) -> Spans:
+    drawn = signs.laps.get(row.number)
+    return ((drawn, "accent"),) if drawn else ()
+
+
+def _phases(row: TurnRow, signs: Signs) -> Spans:
+    bad = any(c.bad for c in row.calls)
+    return phase_bar(row.generate_ms, row.execute_ms, signs.longest, BAR, bad=bad)
+
+
+def _cost(row: TurnRow, _signs: Signs) -> Spans:
+    return ((_small_money(row.cost_usd), "text" if row.cost_usd is not None else "faint"),)
+
+
+def _tokens(name: str, role: str) -> Callable[[TurnRow, Signs], Spans]:
+    def cell(row: TurnRow, _signs: Signs) -> Spans:
+        value = getattr(row, name)
+        return ((short_tokens(value), role if value else "faint"),)
+
+    return cell
+
+
+_CELLS: Mapping[str, Callable[[TurnRow, Signs], Spans]] = {
+    "laps": _laps,
+    "number": _number,
+    "signs": _signs,
+    "phases": _phases,
+    "tool": tools,
+    "context": _tokens("context", "text"),
+    "fresh": _tokens("fresh", "dim"),
+    "read": _tokens("read", "dim"),
+    "written": _tokens("written", "dim"),
+    "output": _tokens("output", "text"),
+    "cost": _cost,
+    "seconds": lambda row, _signs: ((seconds(took(row)), "dim"),),
+}
 
 
 def _grouped(calls: Sequence[CallMark]) -> list[tuple[str, list[CallMark]]]:

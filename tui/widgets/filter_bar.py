@@ -1,4 +1,4 @@
-"""The line one types a filter into. What is pasted is cleaned like all other text."""
+"""The line one types into: a filter, a command. What is pasted is cleaned like all other text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from textual.widgets import Input, Static
 
 from ..safe_text import clean
 
+MOST = 500
+"""Characters that a line takes."""
 
-class _CleanInput(Input):
+
+class CleanInput(Input):
     """An Input in which nothing stands that could act on the terminal."""
-
-    BINDINGS = [Binding("escape", "leave(False)", show=False), Binding("down,tab", "leave(True)", show=False)]
 
     def validate_value(self, value: str) -> str:
         """Whatever sets the value, a paste too."""
-        return clean(value[:500])
+        return clean(value[:MOST])
+
+
+class _FilterInput(CleanInput):
+    """The input of a filter: Esc and the way down lead back to the list."""
+
+    BINDINGS = [Binding("escape", "leave(False)", show=False), Binding("down,tab", "leave(True)", show=False)]
 
     def action_leave(self, keep: bool) -> None:
         """Back to the list; Esc clears the filter."""
@@ -47,26 +54,39 @@ class FilterBar(Horizontal):
     class Left(Message):
         """The keys go back to the list."""
 
+    def __init__(self, placeholder: str, *, sign: str = "/", id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._placeholder = placeholder
+        self._sign = sign
+
     def compose(self) -> ComposeResult:
-        """A slash and the input."""
-        yield Static("/", markup=False)
-        yield _CleanInput(
-            placeholder="words in name, status, model, project, task", compact=True, select_on_focus=False
-        )
+        """A sign and the input."""
+        yield Static(self._sign, markup=False)
+        yield _FilterInput(placeholder=self._placeholder, compact=True, select_on_focus=False)
+
+    @property
+    def has_keys(self) -> bool:
+        """True while one types here."""
+        return self.query_one(_FilterInput).has_focus
 
     @property
     def text(self) -> str:
         """The filter."""
-        return self.query_one(_CleanInput).value
+        return self.query_one(_FilterInput).value
 
     def open(self) -> None:
         """Show it and take the keys."""
         self.display = True
-        self.screen.set_focus(self.query_one(_CleanInput))  # at once: the next key may be here already
+        self.screen.set_focus(self.query_one(_FilterInput))  # at once: the next key may be here already
+
+    def put(self, text: str) -> None:
+        """Another filter, as if it had been typed; the keys stay where they are."""
+        self.query_one(_FilterInput).value = text
+        self.display = bool(text)
 
     def clear(self) -> None:
         """No filter."""
-        self.query_one(_CleanInput).value = ""
+        self.query_one(_FilterInput).value = ""
         self.display = False
 
     def settle(self) -> None:

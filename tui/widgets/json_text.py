@@ -8,7 +8,7 @@ from typing import Any
 
 from .cells import Span, Spans
 
-LARGEST = 4_000_000
+LARGEST = 2_000_000
 """Characters up to which a text is parsed to be indented; beyond it is shown as it is."""
 
 _TOKEN = re.compile(
@@ -27,14 +27,19 @@ def pretty(value: Any) -> str:
 
 def pretty_text(text: str) -> tuple[str, str]:
     """A text and its syntax: indented and ``json`` where it holds a JSON object or list, else itself and nothing."""
-    start = text[:64].lstrip()[:1]
-    if start not in ("{", "[") or len(text) > LARGEST:
-        return text, ""
+    value = readable(text)
+    return (text, "") if value is None else (pretty(value), "json")
+
+
+def readable(text: str) -> dict[str, Any] | list[Any] | None:
+    """The JSON object or list that a text is; None for every other text, and for one that is too large to parse."""
+    if text[:64].lstrip()[:1] not in ("{", "[") or len(text) > LARGEST:
+        return None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return text, ""
-    return (pretty(value), "json") if isinstance(value, (dict, list)) else (text, "")
+        return None
+    return value if isinstance(value, (dict, list)) else None
 
 
 def compact(value: Any) -> str:

@@ -16,13 +16,19 @@ def sparkline(values: Sequence[float | None], width: int) -> str:
     """
     if width <= 0 or not values:
         return ""
-    if len(values) > width:
-        shares = [values[i * len(values) // width : (i + 1) * len(values) // width] for i in range(width)]
-        values = [max((v for v in share if v is not None), default=None) for share in shares]
+    values = peaks(values, width)
     top = max((v for v in values if v is not None), default=0)
     if top <= 0:
         return "".join(" " if v is None else STEPS[0] for v in values)
     return "".join(" " if v is None else STEPS[min(7, int(max(0.0, v) / top * 7.999))] for v in values)
+
+
+def peaks(values: Sequence[float | None], most: int) -> Sequence[float | None]:
+    """At most ``most`` values: where there are more, each is the highest of its share, None where none is known."""
+    if len(values) <= most:
+        return values
+    shares = (values[i * len(values) // most : (i + 1) * len(values) // most] for i in range(most))
+    return [max((v for v in share if v is not None), default=None) for share in shares]
 
 
 def phase_bar(

@@ -57,7 +57,8 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         gap: Blanks between columns.
     """
 
-    BINDINGS = keymap.bindings(keymap.LIST)
+    KEYS: Sequence[keymap.Key] = keymap.LIST
+    BINDINGS = keymap.bindings(KEYS)
 
     class Moved(Message):
         """Another row is selected (or the same one has new content)."""
@@ -74,6 +75,19 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
 
     class Opened(Moved):
         """The selected row was asked for: Enter, or a click on it."""
+
+    class Sorted(Message):
+        """A column's title was clicked."""
+
+        def __init__(self, source: VirtualList[Any], column: str) -> None:
+            super().__init__()
+            self.list = source
+            self.column = column
+
+        @property
+        def control(self) -> VirtualList[Any]:
+            """The list it happened in."""
+            return self.list
 
     def __init__(
         self,
@@ -96,6 +110,7 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         self._cursor = 0
         self._strips: dict[tuple[int, bool, bool], Strip] = {}
         self.sorted_by = ""
+        self.falling = True
 
     # what it holds
 
@@ -125,31 +140,65 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         """The columns that are shown, with their places."""
         return self._slots
 
+    @property
+    def top(self) -> int:
+        """Index of the first row on the screen."""
+        return min(int(self.scroll_offset.y), max(0, len(self._rows) - 1))
+
+    @property
+    def in_sight(self) -> int:
+        """Rows that the screen has room for."""
+        return max(1, self.size.height - self._head)
+
     def show(self, rows: Sequence[Row], *, select: str | None = None) -> None:
-        """Replace the rows. The selection stays on its key (or goes to ``select``), at its place on screen."""
-        key = select or self.selected_key
-        before, offset, first = self._cursor, self._cursor - self.scroll_offset.y, not self._rows
+        """Replace the rows. The selection stays on its key (or goes to ``select``), at its place on screen.
+
+        Where one has scrolled away from the selection, the first row on the screen stays the first.
+        """
+        before, top = self._cursor, self.scroll_offset.y
+        away = bool(self._rows) and not top <= before < top + self.in_sight and not select
+        held = min(int(top), len(self._rows) - 1) if away else before
+        held_key = self._key_of(self._rows[held]) if away else None
+        key, first = select or self.selected_key, not self._rows
         self._rows = rows
-        self._cursor = found_again(lambda i: self._key_of(rows[i]), len(rows), key, before)
+        self._cursor = self._found(key, before)
         self._strips.clear()
         self._measure()
-        if self.scroll_offset.y and not first:
-            self.jump(self._cursor - offset)
-        self._reveal()
+        if away:
+            self.jump(self._found(held_key, held) if top else 0)
+        else:
+            if top and not first:
+                self.jump(self._cursor - (before - top))
+            self._reveal()
         self.refresh()
         self.post_message(self.Moved(self, self.selected_key))
+
+    def _found(self, key: str | None, before: int) -> int:
+        """Where a key is among the rows; rows that know it themselves (``place_of``) are asked."""
+        ask = getattr(self._rows, "place_of", None)
+        if ask is not None and key is not None:
+            place = ask(key)
+            return place if place is not None else min(max(before, 0), max(0, len(self._rows) - 1))
+        return found_again(lambda i: self._key_of(self._rows[i]), len(self._rows), key, before)
 
     def choose(self, index: int) -> None:
         """Select the row at an index (clamped) and show it."""
         index = min(max(index, 0), max(0, len(self._rows) - 1))
-        if index != self._cursor:
-            self._cursor = index
-            self.refresh()
-            self.post_message(self.Moved(self, self.selected_key))
+        before, self._cursor = self._cursor, index
         self._reveal()
+        if index != before:
+            for changed in (before, index):  # what has scrolled is painted anew anyway
+                self.refresh_line(changed + self._head)
+            self.post_message(self.Moved(self, self.selected_key))
 
     def choose_key(self, key: str) -> bool:
         """Select the row of that key; False when there is none."""
+        ask = getattr(self._rows, "place_of", None)
+        if ask is not None:
+            place = ask(key)
+            if place is not None:
+                self.choose(place)
+            return place is not None
         for index, row in enumerate(self._rows):
             if self._key_of(row) == key:
                 self.choose(index)
@@ -191,13 +240,19 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         return strip
 
     def _titles(self, width: int) -> Strip:
-        spans: list[tuple[str, str]] = [(" " * MARGIN, "head")]
-        for index, slot in enumerate(self._slots):
-            if index:
-                spans.append((" " * self._gap, "head"))
-            on = slot.column.key == self.sorted_by
-            role = "accent" if on else "head"
-            spans += fit(((slot.column.title, role),), slot.width, right=slot.column.right)
+        """The titles; that of the column one sorts by has an arrow, before it where numbers stand right."""
+        spans: list[tuple[str, str]] = []
+        before = " " * MARGIN
+        for slot in self._slots:
+            column, title, room = slot.column, slot.column.title, slot.width
+            on, arrow = column.key == self.sorted_by, "▼" if self.falling else "▲"
+            if on and room > len(title) + (0 if column.right else 1):
+                title = arrow + title if column.right else f"{title} {arrow}"
+            elif on and before:
+                before = before[:-1] + arrow
+            spans.append((before, "accent" if on else "head"))
+            spans += fit(((title, "accent" if on else "head"),), room, right=column.right)
+            before = " " * self._gap
         return self.strip(tuple(spans), width)
 
     def _row(self, index: int, width: int) -> Strip:
@@ -228,9 +283,14 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """A click selects; a click on the selected row opens it."""
+        """A click selects, a second one opens; a click on a column's title asks to sort by it."""
         index = self.scroll_offset.y + event.y - self._head
-        if event.y < self._head or not 0 <= index < len(self._rows):
+        if event.y < self._head:
+            slot = next((s for s in self._slots if s.x <= event.x - MARGIN < s.x + s.width), None)
+            if slot is not None:
+                self.post_message(self.Sorted(self, slot.column.key))
+            return
+        if not 0 <= index < len(self._rows):
             return
         if index == self._cursor and event.chain > 1:
             self.action_open()
@@ -243,7 +303,7 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
 
     def action_page(self, pages: int) -> None:
         """Down (or up) by so many screens."""
-        self.choose(self._cursor + pages * max(1, self._visible - 1))
+        self.choose(self._cursor + pages * max(1, self.in_sight - 1))
 
     def action_top(self) -> None:
         """To the first row."""
@@ -258,10 +318,6 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         if self.selected is not None:
             self.post_message(self.Opened(self, self.selected_key))
 
-    @property
-    def _visible(self) -> int:
-        return max(1, self.size.height - self._head)
-
     def _measure(self) -> None:
         self._strips.clear()
         self._slots = lay_out(self._columns, max(1, self.size.width - MARGIN - 2), self._gap)
@@ -271,5 +327,5 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         top = self.scroll_offset.y
         if self._cursor < top:
             self.jump(self._cursor)
-        elif self._cursor >= top + self._visible:
-            self.jump(self._cursor - self._visible + 1)
+        elif self._cursor >= top + self.in_sight:
+            self.jump(self._cursor - self.in_sight + 1)

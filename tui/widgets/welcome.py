@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..source import Found
+from ..views import Found
 from .cells import Spans
 from .painted import Bar
 
@@ -19,6 +19,12 @@ class Welcome(Bar):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: Sequence[Spans] = ()
+        self._doing = ""
+
+    def doing(self, text: str) -> None:
+        """What goes on meanwhile, in place of what is offered; empty: that again."""
+        self._doing = text
+        self.refresh()
 
     def waiting(self) -> None:
         """Nothing is known yet."""
@@ -50,16 +56,23 @@ class Welcome(Bar):
             (("  looptape record -- ", "accent_strong"), ("python agent.py", "text")),
             (),
         ]
-        choices = [("d", "a demo with recorded loops", "looptape demo")]
-        choices += [("i", f"{one.what} found", one.command) for one in found]
-        room = max(len(what) for _, what, _ in choices)
-        for key, what, command in choices:
-            lines.append(((key, "accent_strong"), (f"  {what:<{room}}   ", "text"), (command, "dim")))
+        lines.append(
+            (("d", "accent_strong"), ("  the demo: sample loops, recorded here into a store of their own", "text"))
+        )
+        before = "  import, and keep in step: "
+        for number, one in enumerate(found):
+            key, words = ("i", before) if not number else (" ", " " * len(before))
+            lines.append(((key, "accent_strong"), (words, "text"), (one.what, "strong")))
+        if not found:
+            lines.append(
+                (("  looptape import PATH", "accent_strong"), ("   sessions and tapes you already have", "dim"))
+            )
         lines += [(), (("Runs appear here while they happen.", "dim"),)]
         self._lines = [((" " * _INDENT, "text"), *line) for line in lines]
         self.refresh()
 
     def spans_of(self, y: int, width: int) -> Spans:
         """Two blank lines, then the text."""
-        top = 2 if self.size.height > len(self._lines) + 3 else 0
-        return self._lines[y - top] if 0 <= y - top < len(self._lines) else ()
+        lines = self._lines if not self._doing else ((((" " * _INDENT) + "… ", "accent"), (self._doing, "text")),)
+        top = 2 if self.size.height > len(lines) + 3 else 0
+        return lines[y - top] if 0 <= y - top < len(lines) else ()

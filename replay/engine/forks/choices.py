@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from ....tracer.errors import UsageError
 from ....tracer.model import Turn
@@ -36,6 +38,12 @@ class ModelChoice:
         """The wire format to rebuild the request in; None for the recording's own, or the nearest."""
         apis = _APIS.get(self.kind, ())
         return None if not apis or recorded in apis else apis[0]
+
+    @property
+    def host(self) -> str:
+        """The server that a live model is asked at: the given one, the SDK's environment's, or the provider's own."""
+        url = self.spec.get("base_url") or os.environ.get(f"{self.kind.upper()}_BASE_URL") or ""
+        return urlsplit(str(url)).netloc or str(url) or f"api.{self.kind}.com"
 
     def words(self, name: Any) -> str:
         """For the line that asks before anything live runs. ``name``: the model of the request."""
@@ -98,7 +106,7 @@ def tool_choice(
         turns: The recorded turns, whose results answer by name, arguments and occurrence.
         source: What to call the recording in messages.
         rest: ``recorded`` or ``live``, for tools that are not named.
-        named: Per tool: ``recorded``, ``live``, ``stub:TEXT`` or ``stub:@FILE``.
+        named: Per tool: ``recorded``, ``live``, ``stub:TEXT`` or ``stub:@FILE``, ``error:TEXT`` for a stub that fails.
         live: Registries and MCP servers.
 
     Raises:
@@ -145,4 +153,7 @@ def _stub(name: str, word: str) -> Toolbox | str:
         return word
     if word.startswith("stub:"):
         return Stub(name, value_of(word.removeprefix("stub:")))
-    raise UsageError("bad-tool", f"--tool {name}={word} says nothing", "Say recorded, live, stub:TEXT or stub:@FILE")
+    if word.startswith("error:"):
+        return Stub(name, value_of(word.removeprefix("error:")), is_error=True)
+    cure = "Say recorded, live, stub:TEXT or stub:@FILE, error:TEXT"
+    raise UsageError("bad-tool", f"--tool {name}={word} says nothing", cure)

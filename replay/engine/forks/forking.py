@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ....tracer.store import Store
     from ..models.protocol import Model
     from ..outcome import Outcome, Spread
-    from ..policy import Policy
+    from ..policy import Hooks, Policy
     from ..toolbox import Toolbox
 
 
@@ -90,15 +90,20 @@ def carry_out(
     *,
     check: str | None = None,
     told: Callable[[int, Outcome], None] | None = None,
+    hooks: Hooks | None = None,
 ) -> Spread:
-    """Runs each of the opened runs to its end; what could not run at all says so in its record too."""
+    """Runs each of the opened runs to its end; what could not run at all says so in its record too.
+
+    Args:
+        hooks: Who watches the turns, and how it is stopped.
+    """
     from ..samples import samples
 
     active = active_recorder()
     try:
         return samples(
             begin, len(runs), model, tools, policy,
-            check=check, opened=lambda place: runs[place - 1], recorder=active, told=told,
+            check=check, hooks=hooks, opened=lambda place: runs[place - 1], recorder=active, told=told,
         )  # fmt: skip
     finally:
         model.close()

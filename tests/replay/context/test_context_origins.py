@@ -204,3 +204,16 @@ def test_every_turn_of_a_sample_sums_to_what_was_recorded(sample: str) -> None:
             answer = context(store, run, turn.number)
             assert sum(s.tokens for s in answer.shares) == answer.tokens
             assert turn.usage.context is None or answer.tokens == turn.usage.context
+
+
+def test_tokens_by_message_are_those_of_the_whole_without_system_and_tools() -> None:
+    given = talk.grown([([talk.call("read", f"t{n}", n=n)], [talk.result(f"t{n}", "word " * 50 * n)]) for n in range(1, 5)])
+    for turn, tokens in zip(given, (100, 300, 600, 1000), strict=True):
+        turn.usage = {"input": tokens, "output": 20}
+    store = memory_store()
+    store.ingest(talk.records(given))
+    found = context(store, "c" * 16, 4)
+    assert len(found.by_message) == found.messages == 7
+    heads = sum(s.tokens for s in found.shares if s.origin in ("system", "tools"))
+    assert sum(found.by_message) == pytest.approx(found.tokens - heads, abs=7)
+    assert found.by_message[6] > found.by_message[2]

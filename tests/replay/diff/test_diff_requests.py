@@ -83,3 +83,11 @@ def test_ids_signatures_and_cache_marks_are_not_compared() -> None:
 )
 def test_the_other_parts_are_compared_too(parts: dict[str, Any], expected: list[tuple[str, str]]) -> None:
     assert changes(BASE, BASE, **parts) == expected
+
+
+def test_messages_known_to_be_the_same_are_not_looked_at_and_numbers_stay_those_of_the_whole() -> None:
+    shared = [{"role": "user", "content": f"word {n}"} for n in range(5)]
+    a = Request((*shared, {"role": "user", "content": "old"}, {"role": "assistant", "content": "gone"}))
+    b = Request((*shared, {"role": "user", "content": "new"}))
+    assert requests(a, b, 5) == requests(a, b)
+    assert [c.path for c in requests(a, b, 5)] == ["messages[6].content", "messages[7]"]

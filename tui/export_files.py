@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ...tracer.canonical import digest
-from ...tracer.errors import LooptapeError
+from ..tracer.canonical import digest
+from ..tracer.errors import LooptapeError
 
 
 def file_name(run: str) -> str:

@@ -1,0 +1,89 @@
+"""The fork screen in a test: a recorded run, the screen on it, and waiting until a fork is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from looptape.tracer import process
+from looptape.tracer.model import Run
+from looptape.tracer.store import Filter, open_store
+from looptape.tui.place import Place
+from looptape.tui.source import StoreSource
+from tui_driver import Seat, Size, drive
+
+Steps = Callable[[Seat], Awaitable[None]]
+
+
+def fork_screen(home: Path, run: str, turn: int | None, steps: Steps, *, size: Size = (120, 40)) -> None:
+    """Does the steps on the fork screen of a run in a store, which this process then records into as well."""
+
+    async def opened(seat: Seat) -> None:
+        seat.app.open_fork(Place(run, turn))
+        await seat.settle()
+        await seat.settle()
+        await steps(seat)
+
+    try:
+        drive(StoreSource(home), opened, size=size)
+    finally:
+        active = process.replace(None)
+        if active is not None:
+            active.at_exit()
+
+
+async def wrote(seat: Seat, text: str) -> None:
+    """Types a text, key by key."""
+    for char in text:
+        await seat.pilot.press(char)
+    await seat.settle()
+
+
+def words(seat: Seat) -> str:
+    """What stands on the screen, without line ends and repeated blanks."""
+    return " ".join(seat.text.split())
+
+
+def in_box(seat: Seat) -> str:
+    """The same of the box in the middle."""
+    inside = " ".join(" ".join(line.split("│")[1:-1]) for line in seat.lines if line.count("│") > 1)
+    return " ".join(inside.split())
+
+
+async def ended(seat: Seat) -> None:
+    """Waits until the fork that runs is over and its verdict stands there."""
+    from looptape.tui.screens.fork_watch import ForkWatch
+
+    watch = next(iter(screen.query_one(ForkWatch) for screen in seat.app.screen_stack if screen.query(ForkWatch)))
+    for _ in range(1200):
+        await asyncio.sleep(0.025)
+        await seat.settle()
+        if not watch.running:
+            return
+    raise AssertionError("the fork does not end")
+
+
+async def at(seat: Seat, words: str) -> None:
+    """Goes down to the line that holds these words."""
+    await seat.press("g")
+    for _ in range(80):
+        if words in seat.chosen:
+            await seat.settle()
+            return
+        await seat.pilot.press("j")
+    raise AssertionError(f"no line with {words!r}:\n{seat.text}")
+
+
+def runs_of(home: Path) -> list[Run]:
+    """All runs of a store, the earliest first."""
+    with open_store(home) as store:
+        return sorted(store.runs(Filter(limit=0)), key=lambda r: (r.started_at or 0, r.id))
+
+
+def forked(home: Path) -> Any:
+    """The run that has a parent."""
+    found = [r for r in runs_of(home) if r.parent is not None]
+    assert len(found) == 1, found
+    return found[0]
