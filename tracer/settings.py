@@ -51,7 +51,13 @@ SETTINGS = (
     Setting("limit", "LOOPTAPE_LIMIT", "int", 50, "rows that lists show at most; 0 for all"),
     Setting("normalisers", "LOOPTAPE_NORMALISERS", "list", "", "your functions for matching requests: module:function"),
     Setting("prices", "LOOPTAPE_PRICES", "path", None, "a file of your own prices, over the built-in list"),
-    Setting("theme", "LOOPTAPE_THEME", "text", "dark", "theme of the screen: dark, light, contrast, terminal, or one of Textual's"),
+    Setting(
+        "theme",
+        "LOOPTAPE_THEME",
+        "text",
+        "dark",
+        "theme of the screen: dark, light, contrast, terminal, or one of Textual's",
+    ),
 )
 TABLES = ("lint", "tools", "tui")
 """Tables of a settings file that commands read themselves: rules of the linter, what is said of tools, keys."""

@@ -18,11 +18,11 @@ from textual.app import App
 
 from ..tracer.errors import LooptapeError
 from . import crash, keymap, keys_file, terminal
+from .data.source import Source, StoreSource, shortened
 from .memory import Memory
 from .place import Place, Scope
 from .screens.page import Page
-from .screens.runs import RunsScreen
-from .source import Source, StoreSource, shortened
+from .screens.runs.screen import RunsScreen
 from .themes import DARK, NAMES, TERMINAL, THEMES, called, meant
 
 INTERRUPTED = 130
@@ -155,7 +155,7 @@ class LooptapeApp(App[int]):
 
     def open_run(self, run: str, turn: int | None = None) -> None:
         """Show a run."""
-        from .screens.run import RunScreen  # not needed for the first list
+        from .screens.run.screen import RunScreen  # not needed for the first list
 
         self.push_screen(RunScreen(run, turn))
 
@@ -168,43 +168,43 @@ class LooptapeApp(App[int]):
 
     def open_turn(self, place: Place, tab: str = "", back: Callable[[int | None], None] | None = None) -> None:
         """Show a turn whole; ``back`` is told the number of the turn that was shown last."""
-        from .screens.turn import TurnScreen
+        from .screens.turn.screen import TurnScreen
 
         self.push_screen(TurnScreen(place, tab), back)
 
     def open_compare(self, left: Place, right: Place, view: str = "") -> None:
         """Two runs or two turns side by side; ``view``: turns, requests, results or totals."""
-        from .screens.compare import CompareScreen
+        from .screens.compare.screen import CompareScreen
 
         self.push_screen(CompareScreen(left, right, view))
 
     def open_compare_many(self, base: Place, others: Sequence[Place]) -> None:
         """Several places, each compared with one, as a table that leads to each pair."""
-        from .screens.compare_many import CompareManyScreen
+        from .screens.compare.many import CompareManyScreen
 
         self.push_screen(CompareManyScreen(base, others))
 
     def open_fork(self, place: Place) -> None:
         """Go on from a turn (of a run: after its last) with something changed."""
-        from .screens.fork import ForkScreen
+        from .screens.fork.screen import ForkScreen
 
         self.push_screen(ForkScreen(place))
 
     def open_findings(self, scope: Scope) -> None:
         """Findings of some runs."""
-        from .screens.findings import FindingsScreen
+        from .screens.findings.screen import FindingsScreen
 
         self.push_screen(FindingsScreen(scope))
 
     def open_rule(self, rule: str) -> None:
         """The page of a rule, or of a kind of cycle."""
-        from .screens.rule_page import RulePage
+        from .screens.findings.rule_page import RulePage
 
         self.push_screen(RulePage(rule))
 
     def open_costs(self, scope: Scope) -> None:
         """Costs of some runs."""
-        from .screens.costs import CostsScreen
+        from .screens.costs.screen import CostsScreen
 
         self.push_screen(CostsScreen(scope))
 
@@ -253,8 +253,8 @@ class LooptapeApp(App[int]):
 
     def save_picture(self) -> None:
         """An SVG of the screen, in the working directory."""
-        from .export_files import write_texts
-        from .svg import clean_svg
+        from .outside.export_files import write_texts
+        from .outside.svg import clean_svg
 
         path = Path.cwd() / f"looptape-{datetime.now():%Y%m%d-%H%M%S}.svg"
         try:
@@ -276,7 +276,7 @@ class LooptapeApp(App[int]):
 
     def action_command_palette(self) -> None:
         """Find a command by its words."""
-        from .screens.palette import open_palette
+        from .screens.doing.palette import open_palette
 
         self._on_page(open_palette)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
-from .views import RunsView, RunsWanted, RunView, Trouble, TurnView, WireView
+from .data.views import RunsView, RunsWanted, RunView, Trouble, TurnView, WireView
 
 
 class RunsLoaded(Message):

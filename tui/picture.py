@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .app import LooptapeApp
-from .source import Source, StoreSource
-from .svg import clean_svg
+from .data.source import Source, StoreSource
+from .outside.svg import clean_svg
 
 SCREENS: dict[str, Sequence[str]] = {
     "runs": (),

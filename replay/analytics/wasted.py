@@ -51,9 +51,7 @@ def keep_cycles(store: Store, given: Filter | None = None, *, seconds: float | N
     for row in missing:
         if end is not None and time.monotonic() > end:
             break
-        found.append(
-            (row["id"], version(row), json.dumps(_of_run(store, row["id"])))
-        )
+        found.append((row["id"], version(row), json.dumps(_of_run(store, row["id"]))))
         done += 1
         if tell is not None:
             tell(f"looking for cycles: {done:,} of {len(missing):,} runs")

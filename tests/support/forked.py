@@ -10,8 +10,8 @@ from typing import Any
 from looptape.tracer import process
 from looptape.tracer.model import Run
 from looptape.tracer.store import Filter, open_store
+from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place
-from looptape.tui.source import StoreSource
 from tui_driver import Seat, Size, drive
 
 Steps = Callable[[Seat], Awaitable[None]]
@@ -54,7 +54,7 @@ def in_box(seat: Seat) -> str:
 
 async def ended(seat: Seat) -> None:
     """Waits until the fork that runs is over and its verdict stands there."""
-    from looptape.tui.screens.fork_watch import ForkWatch
+    from looptape.tui.screens.fork.screen.watch import ForkWatch
 
     watch = next(iter(screen.query_one(ForkWatch) for screen in seat.app.screen_stack if screen.query(ForkWatch)))
     for _ in range(1200):

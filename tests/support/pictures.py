@@ -4,8 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from looptape.tui.data.source import StoreSource
 from looptape.tui.picture import picture
-from looptape.tui.source import StoreSource
 from sample_store import NOON, filled
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

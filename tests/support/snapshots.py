@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from looptape.tui.data.source import StoreSource
 from looptape.tui.picture import SCREENS, picture
-from looptape.tui.source import StoreSource
 from sample_store import NOON, filled
 
 FOLDER = Path(__file__).resolve().parents[1] / "tui" / "snapshots"

@@ -11,8 +11,8 @@ import run_rows
 from looptape.replay.listing import Facts
 from looptape.tracer.errors import LooptapeError, UsageError
 from looptape.tracer.model import Attempt, Parent, Request, Run, ToolCall, Turn, Usage
-from looptape.tui import runs_reading
-from looptape.tui.views import Found, RunsView, RunsWanted, RunView, TurnView, WireView, row_of
+from looptape.tui.data import runs_reading
+from looptape.tui.data.views import Found, RunsView, RunsWanted, RunView, TurnView, WireView, row_of
 
 NOW = 1_796_000_000_000_000
 SECOND = 1_000_000

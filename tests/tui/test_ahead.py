@@ -8,11 +8,11 @@ from pathlib import Path
 import small_tape
 from looptape.replay.listing import Listing
 from looptape.tracer.store import open_store
-from looptape.tui import runs_reading
-from looptape.tui.ahead import Ahead
+from looptape.tui.data import runs_reading
+from looptape.tui.data.ahead import Ahead
+from looptape.tui.data.source import StoreSource
+from looptape.tui.data.views import RunsView, RunsWanted
 from looptape.tui.memory import Memory
-from looptape.tui.source import StoreSource
-from looptape.tui.views import RunsView, RunsWanted
 
 VIEW = RunsView(Listing(keys=("a",)))
 
@@ -66,8 +66,9 @@ def test_what_cannot_be_used_of_the_memory_is_left_out(tmp_path: Path) -> None:
 
 
 def test_every_order_of_the_list_is_one_of_the_store() -> None:
+    from looptape.tui.screens.runs.screen.table import COLUMNS, ORDERS
+
     from looptape.tracer.store.filters import SORTS
-    from looptape.tui.screens.runs_table import COLUMNS, ORDERS
 
     assert {order.sort for order in ORDERS} == set(runs_reading.SORTS)
     assert set(runs_reading.SORTS) <= set(SORTS)

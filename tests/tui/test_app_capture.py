@@ -13,10 +13,10 @@ from textual.widgets import Input
 
 from attacks import ATTACKS, RUNS, attacked
 from looptape.tui import keymap
+from looptape.tui.data.source import StoreSource
 from looptape.tui.keymap import Key
 from looptape.tui.place import Place
 from looptape.tui.safe_text import clean
-from looptape.tui.source import StoreSource
 from pty_terminal import LOOPTAPE, Terminal, terminal
 from tui_driver import Seat, drive
 

@@ -12,8 +12,8 @@ import pytest
 import small_tape
 from composed import START, Composed, Step
 from looptape.tracer.store import open_store
+from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place
-from looptape.tui.source import StoreSource
 from tui_driver import Seat, drive
 from tui_fakes import EVIL
 

@@ -25,7 +25,7 @@ APP = """
 from pathlib import Path
 from looptape.tui import report
 from looptape.tui.app import show
-from looptape.tui.screens.runs import RunsScreen
+from looptape.tui.screens.runs.screen import RunsScreen
 from looptape.tui.widgets.virtual_list import VirtualList
 from tui_fakes import shop
 

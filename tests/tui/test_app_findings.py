@@ -13,8 +13,8 @@ import small_tape
 import turn_tapes
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.store import open_store
+from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place, Scope
-from looptape.tui.source import StoreSource
 from rule_runs import call, recording_of, turn, work
 from tui_driver import Seat, drive
 from tui_fakes import EVIL, FakeSource

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looptape.tui.screens.fork.screen.watch import ForkWatch
 
 import talking
 from claude_session import SessionLines
@@ -18,8 +19,7 @@ from looptape.sample_traces import demo
 from looptape.tracer import process
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import Filter, memory_store, open_store
-from looptape.tui.screens.fork_watch import ForkWatch
-from looptape.tui.source import StoreSource
+from looptape.tui.data.source import StoreSource
 from tui_driver import Seat, drive
 from tui_fakes import EVIL
 

@@ -56,7 +56,7 @@ def test_what_came_in_is_named_after_the_tool_that_gave_it() -> None:
 
 
 def test_moving_on_quickly_reads_only_the_turn_one_stops_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("looptape.tui.screens.run.SETTLE", 1.0)  # longer than the presses take on a slow machine
+    monkeypatch.setattr("looptape.tui.screens.run.screen.SETTLE", 1.0)  # longer than the presses take on a slow machine
     source = long_run(200)
 
     async def steps(seat: Seat) -> None:

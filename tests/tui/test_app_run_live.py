@@ -16,7 +16,7 @@ TURNS = 200
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("looptape.tui.screens.run_watching.EVERY", 0.02)
+    monkeypatch.setattr("looptape.tui.screens.run.watching.EVERY", 0.02)
 
 
 def growing() -> tuple[FakeSource, list]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import long_run_store
-from looptape.tui.source import StoreSource
-from looptape.tui.views import RunView
+from looptape.tui.data.source import StoreSource
+from looptape.tui.data.views import RunView
 from tui_driver import Seat, drive
 
 TURNS = 4_000

@@ -13,8 +13,8 @@ import small_tape
 from looptape.sample_traces import demo
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import open_store
+from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place
-from looptape.tui.source import StoreSource
 from tui_driver import Seat, drive
 from tui_fakes import HOSTILE, held, hostile, shop
 
@@ -263,8 +263,8 @@ def test_a_store_that_cannot_be_asked_leaves_the_run_readable() -> None:
 
 
 def test_what_a_held_store_did_not_answer_is_said_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("looptape.tui.screens.run_watching.EVERY", 0.02)
-    monkeypatch.setattr("looptape.tui.screens.run_watching.AGAIN", 0.02)
+    monkeypatch.setattr("looptape.tui.screens.run.watching.EVERY", 0.02)
+    monkeypatch.setattr("looptape.tui.screens.run.watching.AGAIN", 0.02)
     source = shop()
     answer = source.ask
     held_open = True

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from looptape.tracer.model import Run
-from looptape.tui.views import Found
+from looptape.tui.data.views import Found
 from tui_driver import Seat, drive
 from tui_fakes import NOW, FakeSource, held, many, shop
 

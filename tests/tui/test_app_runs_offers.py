@@ -9,8 +9,8 @@ import pytest
 import small_tape
 from claude_session import SessionLines
 from looptape.tracer.store import Filter, open_store
-from looptape.tui import sessions
-from looptape.tui.source import StoreSource
+from looptape.tui.data import sessions
+from looptape.tui.data.source import StoreSource
 from looptape.tui.widgets.welcome import Welcome
 from tui_driver import Seat, drive
 from tui_fakes import FakeSource, shop

@@ -9,7 +9,7 @@ import pytest
 from claude_session import SessionLines, call
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import open_store
-from looptape.tui.source import StoreSource
+from looptape.tui.data.source import StoreSource
 from tui_driver import Seat, drive
 
 # Put together here, so that no scanner of secrets takes this file for a leak.

@@ -9,8 +9,8 @@ import pytest
 from looptape.tracer import tape
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.store import open_store
-from looptape.tui.source import StoreSource, found_sessions
-from looptape.tui.views import RunsWanted
+from looptape.tui.data.source import StoreSource, found_sessions
+from looptape.tui.data.views import RunsWanted
 from tui_driver import Seat, drive
 
 RUN = "ab" * 8

@@ -11,7 +11,7 @@ import pytest
 import small_tape
 from commandline import looptape
 from looptape.tracer.store import open_store
-from looptape.tui.source import StoreSource
+from looptape.tui.data.source import StoreSource
 from timed_tape import RUN, Asked, Did, records, store
 from tui_driver import Seat, drive
 from tui_fakes import EVIL, HOSTILE

@@ -12,8 +12,8 @@ import conversation_tape as talk
 from looptape.sample_traces import demo
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import memory_store
+from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place
-from looptape.tui.source import StoreSource
 from tui_driver import Seat, drive
 
 RUN = "c" * 16

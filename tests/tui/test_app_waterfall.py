@@ -9,7 +9,7 @@ import pytest
 from looptape.sample_traces import demo
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import open_store
-from looptape.tui.source import StoreSource
+from looptape.tui.data.source import StoreSource
 from timed_tape import RUN, Asked, Did, at, records, store
 from tui_driver import Seat, drive
 from tui_fakes import EVIL, HOSTILE

@@ -12,8 +12,8 @@ import pytest
 
 import small_tape
 from commandline import looptape
-from looptape.tui.source import StoreSource
-from looptape.tui.views import RunsWanted
+from looptape.tui.data.source import StoreSource
+from looptape.tui.data.views import RunsWanted
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,13 @@ def test_the_screen_opens_a_tape_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def show(source: StoreSource, run: str, turn: int | None) -> int:
         shown.extend(
-            [source.place, list(source.runs(RunsWanted()).listing.keys), source.run(run).run.id, source.turn(run, 2), turn]
+            [
+                source.place,
+                list(source.runs(RunsWanted()).listing.keys),
+                source.run(run).run.id,
+                source.turn(run, 2),
+                turn,
+            ]
         )
         return 0
 

@@ -17,7 +17,7 @@ import small_tape
 from commandline import looptape
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import memory_store, open_store
-from looptape.tui.export_forms import FORMS
+from looptape.tui.outside.export_forms import FORMS
 
 FIRST, SECOND = "a" * 16, "b" * 16
 TEXTS = [form for form, made in FORMS.items() if made.texts is not None]

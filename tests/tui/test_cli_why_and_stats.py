@@ -16,8 +16,8 @@ from composed import Composed, Step, healthy
 from looptape.replay import analytics
 from looptape.replay.why import explain
 from looptape.tracer.store import open_store
-from looptape.tui import stats_text, why_text
-from looptape.tui.bars import bar, columns
+from looptape.tui.told import stats_text, why_text
+from looptape.tui.told.bars import bar, columns
 
 SUBJECT, ODD = "5" * 16, "6" * 16
 LOOPING = Step(input=4, cache_read=60_000, cache_write=400, output=900, arguments={"path": "a.py"}, result="no change")

@@ -176,7 +176,7 @@ def test_large_changes_wait_for_sync_and_are_said(tmp_path: Path, monkeypatch: p
     session(projects, "1")
     looptape("import", "--claude-code")
     session(projects, "2")
-    monkeypatch.setattr("looptape.tui.sessions.QUICK_BYTES", 10)
+    monkeypatch.setattr("looptape.tui.data.sessions.QUICK_BYTES", 10)
     ran = looptape("runs", "--json")
     assert ran.json["total"] == 1
     assert "1 session file has changed: looptape sync brings it in" in ran.err
@@ -188,7 +188,7 @@ def test_a_running_session_is_followed_however_long_it_is(tmp_path: Path, monkey
     projects = tmp_path / "people" / ".claude" / "projects" / "-work"
     path = session(projects, "1")
     looptape("import", "--claude-code")
-    monkeypatch.setattr("looptape.tui.sessions.QUICK_BYTES", path.stat().st_size)  # the file is longer from now on
+    monkeypatch.setattr("looptape.tui.data.sessions.QUICK_BYTES", path.stat().st_size)  # the file is longer from now on
     lines = SessionLines(path.stem)
     lines._second = 100
     lines.user("and on")

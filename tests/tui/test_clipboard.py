@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from looptape.tui import clipboard
+from looptape.tui.outside import clipboard
 
 SMALL = "x" * 200
 HUGE = "é" * 150_000

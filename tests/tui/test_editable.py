@@ -8,7 +8,7 @@ import random
 import pytest
 from textual.document._document import Document
 
-from looptape.tui.editable import editable
+from looptape.tui.outside.editable import editable
 from looptape.tui.safe_text import clean
 from tui_fakes import EVIL, HOSTILE
 

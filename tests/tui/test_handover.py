@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from looptape.tracer.errors import UsageError
-from looptape.tui import handover
+from looptape.tui.outside import handover
 
 FILE = Path("/p/agent.py")
 FORMS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from looptape.tui.media import media, plain, without_blobs
+from looptape.tui.told.media import media, plain, without_blobs
 
 PNG = "iVBORw0KGgo" + "Ab3/" * 3000
 

@@ -16,8 +16,8 @@ from looptape.tracer.canonical import stable_id
 from looptape.tracer.importers import import_path
 from looptape.tracer.model import Run
 from looptape.tracer.store import open_store
-from looptape.tui.resume import Resume, of_run, resume_of
-from looptape.tui.source import StoreSource
+from looptape.tui.data.source import StoreSource
+from looptape.tui.outside.resume import Resume, of_run, resume_of
 from timed_tape import RUN, Asked, records, store
 from tui_driver import Seat, drive
 from tui_fakes import HOSTILE

@@ -10,8 +10,8 @@ import pytest
 
 import long_tape
 from looptape.tracer.store import Store, memory_store
-from looptape.tui import run_reading
-from looptape.tui.source import Gate
+from looptape.tui.data import run_reading
+from looptape.tui.data.source import Gate
 
 RUN = "a" * 16
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from looptape.tui.time_axis import SECOND, axis_of, elapsed, round_step
+from looptape.tui.told.time_axis import SECOND, axis_of, elapsed, round_step
 
 HOUR = 3600 * SECOND
 DAY = [

@@ -31,7 +31,7 @@ def bare() -> int | None:
 
 def offers() -> list[str]:
     """What an empty store can begin with: sessions found here, the demo."""
-    from ..sessions import found
+    from ..data.sessions import found
 
     lines = []
     folders = found()

@@ -18,7 +18,7 @@ def command(run: str, as_json: bool) -> None:
     Tokens are shared out from the recorded total; the column "how" says what was recorded and what estimated.
     """
     from ...replay.context import context
-    from .. import context_text
+    from ..told import context_text
     from .reading import found
 
     with found(run) as one:

@@ -49,7 +49,7 @@ def command(run: str, form: str | None, as_json: bool, fail_on: str) -> int:
 
 def _show(cycles: tuple[CycleFinding, ...], runs: int) -> None:
     from ..format import counted
-    from ..lint_text import wasted
+    from ..told.lint_text import wasted
 
     several = runs > 1
     for cycle in cycles:

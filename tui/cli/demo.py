@@ -13,7 +13,7 @@ import click
 from ...tracer import paths
 from ...tracer.errors import LooptapeError
 from .. import report
-from ..demo_store import MARK, place
+from ..data.demo_store import MARK, place
 
 
 @click.command("demo")
@@ -80,7 +80,7 @@ def _tour(again: str) -> None:
     """The list, one run's turns, a command of each kind to try next."""
     from ...replay.recording import load
     from ...tracer.store import Filter, open_store
-    from .. import run_table, transcript
+    from ..told import run_table, transcript
 
     with open_store() as store:
         runs = store.runs(Filter(limit=20))

@@ -25,7 +25,7 @@ def command(
     More runs are each compared with the first. A difference is no error: the exit code is 0 unless --exit-code is given.
     """
     from ...replay.diff import Side, diff, side
-    from .. import diff_markdown, diff_shape, diff_text
+    from ..told import diff_markdown, diff_shape, diff_text
     from .reading import found
 
     if not others:

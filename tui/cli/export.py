@@ -13,8 +13,8 @@ import click
 from ...tracer.errors import UsageError
 from .. import format as fmt
 from .. import report
-from ..export_files import file_name
-from ..export_forms import FORMS, write
+from ..outside.export_files import file_name
+from ..outside.export_forms import FORMS, write
 from .options import asked, filter_argument, filter_options, is_pair, run_argument
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...tracer.errors import UsageError
 from .. import report
-from ..export_files import write_texts
+from ..outside.export_files import write_texts
 from .reading import found, reading
 from .values import cell
 

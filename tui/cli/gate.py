@@ -15,7 +15,7 @@ import click
 
 from ...tracer.errors import LooptapeError, UsageError
 from .. import report
-from ..export_files import write_texts
+from ..outside.export_files import write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

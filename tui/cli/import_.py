@@ -12,7 +12,8 @@ import click
 
 from ...tracer.errors import LooptapeError, UsageError
 from .. import format as fmt
-from .. import report, sessions
+from .. import report
+from ..data import sessions
 from .options import json_option
 
 if TYPE_CHECKING:

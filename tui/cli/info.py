@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from ...tracer import paths, settings
-from .. import report, sessions
+from .. import report
+from ..data import sessions
 from .doctor import LIBRARIES, SDKS, version
 from .options import json_option, project
 

@@ -151,7 +151,7 @@ def _against(found: Report, file: Path, *, write: bool) -> Report:
 
 def _give(found: Report, form: str, limit: int, fail_on: str) -> None:
     from ...replay.rules.lint import all_rules
-    from .. import lint_text
+    from ..told import lint_text
 
     titles = {rule.ID: rule.TITLE for rule in all_rules().rules}
     if form == "text":

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import report
-from ..sessions import in_step, remembered
+from ..data.sessions import in_step, remembered
 from .options import project
 
 if TYPE_CHECKING:

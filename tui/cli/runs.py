@@ -41,7 +41,7 @@ def show_list(wanted: object, now: int, *, as_json: bool = False) -> int:
     """Prints the runs of a filter; returns how many there are in all."""
     from ...replay.filters import ready
     from ...tracer.store import Filter
-    from .. import json_shape, run_table
+    from ..told import json_shape, run_table
     from .reading import reading
 
     if not isinstance(wanted, Filter):

@@ -92,7 +92,7 @@ def _run(sought: Any, wanted: Filter, places: tuple[str, ...], limit: int, *, as
 
 def _gather(search: Search, limit: int, most: int, *, as_json: bool) -> tuple[list[dict[str, Any]], bool]:
     """Shows the hits as they come; gives them as JSON has them, and whether all runs were gone through."""
-    from .. import search_text
+    from ..told import search_text
 
     shown: list[dict[str, Any]] = []
     left = limit

@@ -36,7 +36,7 @@ def command(run: str, as_request: bool, raw: bool, as_json: bool) -> None:
 
 def _transcript(one: Found, as_json: bool) -> None:
     from ...replay.recording import load
-    from .. import json_shape, transcript
+    from ..told import json_shape, transcript
 
     if as_json:
         turns = one.store.turns(one.run.id, one.first, one.last)
@@ -62,7 +62,7 @@ def _transcript(one: Found, as_json: bool) -> None:
 
 
 def _request(one: Found, as_json: bool) -> None:
-    from .. import json_shape, request_text
+    from ..told import json_shape, request_text
 
     number = _one_turn(one, "--request")
     request = one.store.request(one.run.id, number)

@@ -84,7 +84,7 @@ def write_csv(columns: list[str], rows: list[Any], output: str | None) -> None:
 
     text = csv_lines(columns, rows)
     if output and output != "-":
-        from ..export_files import write_texts
+        from ..outside.export_files import write_texts
 
         write_texts(Path(output).expanduser(), iter([text]))
         report.note(f"wrote {len(rows):,} rows to {output}")

@@ -90,7 +90,7 @@ def _table(store: Store, names: list[str], wanted: Filter) -> Table:
 
 
 def _write(table: Table, names: list[str], form: str, output: str | None) -> None:
-    from .. import stats_text
+    from ..told import stats_text
 
     if form == "json":
         report.data({"by": names, "rows": stats_text.as_json(table), "notes": list(table.notes)})
@@ -113,7 +113,7 @@ def _write(table: Table, names: list[str], form: str, output: str | None) -> Non
 
 def _overview(store: Store, wanted: Filter, form: str) -> None:
     from ...replay import analytics
-    from .. import stats_text
+    from ..told import stats_text
 
     left = 0
     try:

@@ -10,7 +10,8 @@ import click
 
 from ...tracer.errors import UsageError
 from .. import format as fmt
-from .. import report, sessions
+from .. import report
+from ..data import sessions
 from ..safe_text import clean
 from .options import json_option
 

@@ -11,7 +11,7 @@ from ...replay import reference
 from ...tracer import paths
 from ...tracer.errors import UsageError
 from .. import report, terminal
-from ..source import StoreSource
+from ..data.source import StoreSource
 from ..web import PORT
 from .options import run_argument
 from .reading import found

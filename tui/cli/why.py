@@ -18,7 +18,7 @@ def command(run: str, against: str | None, as_json: bool) -> None:
     """Say why a run cost more and took longer than usual, split by cause."""
     from ...replay import reference
     from ...replay.why import explain
-    from .. import why_text
+    from ..told import why_text
     from .reading import found
 
     with found(run) as one:

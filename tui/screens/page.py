@@ -12,11 +12,11 @@ from textual.worker import get_current_worker
 
 from ...tracer.errors import LooptapeError
 from .. import crash, keymap
+from ..data.source import Source
+from ..data.views import Trouble
 from ..messages import Answered, Failed
 from ..place import Scope, Subject
-from ..source import Source
 from ..themes import NAMES, called
-from ..views import Trouble
 from ..widgets.bars import KeyBar, NoticeBar
 from ..widgets.cells import Spans
 
@@ -191,31 +191,31 @@ class Page(Screen[int]):
 
     def action_copy(self) -> None:
         """The copy menu."""
-        from . import copying
+        from .doing import copying
 
         copying.offer(self)
 
     def action_open_in(self) -> None:
         """What is selected in another program."""
-        from . import opening
+        from .doing import opening
 
         opening.offer(self)
 
     def action_export(self) -> None:
         """What is selected into a file."""
-        from . import exporting
+        from .doing import exporting
 
         exporting.offer(self)
 
     def action_resume(self) -> None:
         """The session in its own tool."""
-        from . import resume
+        from .doing import resume
 
         resume.offer(self)
 
     def action_command(self) -> None:
         """Type a command."""
-        from . import command_line
+        from .doing import command_line
 
         command_line.open_line(self)
 
@@ -235,7 +235,7 @@ class Page(Screen[int]):
         Args:
             what: What it is, in two or three words; the text itself where it is short.
         """
-        from . import copying
+        from .doing import copying
 
         copying.send(self, text, what)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..report import Part, Styled
 from ..safe_text import clean, width
-from ..telling import Call, Line, Passage, Said
+from ..told.telling import Call, Line, Passage, Said
 from .cells import Span, Spans
 from .document import Block, Body, Head, Layout, lay_out
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..format import counted, duration
 from ..safe_text import clean, width
-from ..time_axis import Axis
+from ..told.time_axis import Axis
 from .cells import Span, Spans
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from ..data.views import TurnRow
 from ..format import duration
-from ..time_axis import Axis, axis_of
-from ..views import TurnRow
+from ..told.time_axis import Axis, axis_of
 from . import waterfall_bars as bars
 from .cells import Spans
 

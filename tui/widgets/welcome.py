@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..views import Found
+from ..data.views import Found
 from .cells import Spans
 from .painted import Bar
 

@@ -207,7 +207,9 @@ def test_every_turn_of_a_sample_sums_to_what_was_recorded(sample: str) -> None:
 
 
 def test_tokens_by_message_are_those_of_the_whole_without_system_and_tools() -> None:
-    given = talk.grown([([talk.call("read", f"t{n}", n=n)], [talk.result(f"t{n}", "word " * 50 * n)]) for n in range(1, 5)])
+    given = talk.grown(
+        [([talk.call("read", f"t{n}", n=n)], [talk.result(f"t{n}", "word " * 50 * n)]) for n in range(1, 5)]
+    )
     for turn, tokens in zip(given, (100, 300, 600, 1000), strict=True):
         turn.usage = {"input": tokens, "output": 20}
     store = memory_store()

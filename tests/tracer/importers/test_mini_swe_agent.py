@@ -16,7 +16,7 @@ from looptape.tracer.importers import import_path
 from looptape.tracer.importers.trajectories import mini_swe_agent
 from looptape.tracer.store import memory_store
 from looptape.tracer.store.export import records_of
-from looptape.tui import json_shape
+from looptape.tui.told import json_shape
 from testdata import require
 
 SECRET = "sk-ant-" + "a1B2c3D4" * 5

@@ -17,7 +17,14 @@ Item = ModelCall | ToolSpan | AgentSpan
 
 # A span with none of these is no GenAI span in any dialect; what the dialects' `read` and `recognised` ask for.
 _SPOKEN = frozenset(
-    {openinference.KIND, mcp.METHOD, *traceloop.MARKS, "gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.request.model"}
+    {
+        openinference.KIND,
+        mcp.METHOD,
+        *traceloop.MARKS,
+        "gen_ai.operation.name",
+        "gen_ai.tool.name",
+        "gen_ai.request.model",
+    }
 )
 
 

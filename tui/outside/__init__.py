@@ -1,0 +1,1 @@
+"""What leaves the program: files, the clipboard, other programs, pictures."""

@@ -1,0 +1,1 @@
+"""Two runs or two turns side by side; many against one."""

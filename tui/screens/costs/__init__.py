@@ -1,0 +1,1 @@
+"""Costs of some runs: charts and tables."""

@@ -1,0 +1,1 @@
+"""Findings of some runs, and the pages of the rules."""

@@ -1,0 +1,1 @@
+"""Running on from a turn with something changed."""

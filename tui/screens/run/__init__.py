@@ -1,0 +1,1 @@
+"""One run: its turns as a list, over time, as a text."""

@@ -1,0 +1,1 @@
+"""One turn whole, in tabs."""
