@@ -54,7 +54,7 @@ def in_box(seat: Seat) -> str:
 
 async def ended(seat: Seat) -> None:
     """Waits until the fork that runs is over and its verdict stands there."""
-    from looptape.tui.screens.fork.screen.watch import ForkWatch
+    from looptape.tui.screens.fork.watch import ForkWatch
 
     watch = next(iter(screen.query_one(ForkWatch) for screen in seat.app.screen_stack if screen.query(ForkWatch)))
     for _ in range(1200):

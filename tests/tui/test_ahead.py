@@ -66,9 +66,8 @@ def test_what_cannot_be_used_of_the_memory_is_left_out(tmp_path: Path) -> None:
 
 
 def test_every_order_of_the_list_is_one_of_the_store() -> None:
-    from looptape.tui.screens.runs.screen.table import COLUMNS, ORDERS
-
     from looptape.tracer.store.filters import SORTS
+    from looptape.tui.screens.runs.table import COLUMNS, ORDERS
 
     assert {order.sort for order in ORDERS} == set(runs_reading.SORTS)
     assert set(runs_reading.SORTS) <= set(SORTS)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from looptape.tui.screens.costs.screen.table import combined
 
 import turn_tapes
 from composed import START, Composed, Step
 from looptape.tracer.store import open_store
 from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place, Scope
+from looptape.tui.screens.costs.table import combined
 from looptape.tui.widgets.column_chart import grouped
 from rule_runs import call, recording_of, turn, work
 from tui_driver import Seat, drive

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from looptape.tui.screens.fork.screen.watch import ForkWatch
 
 import talking
 from claude_session import SessionLines
@@ -20,6 +19,7 @@ from looptape.tracer import process
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import Filter, memory_store, open_store
 from looptape.tui.data.source import StoreSource
+from looptape.tui.screens.fork.watch import ForkWatch
 from tui_driver import Seat, drive
 from tui_fakes import EVIL
 

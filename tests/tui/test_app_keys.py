@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from looptape.tui.screens.compare.screen.screen import CompareScreen
-from looptape.tui.screens.costs.screen.screen import CostsScreen
-from looptape.tui.screens.findings.screen.screen import FindingsScreen
-from looptape.tui.screens.fork.screen.screen import ForkScreen
-from looptape.tui.screens.run.screen.screen import RunScreen
-from looptape.tui.screens.runs.screen.screen import RunsScreen
-from looptape.tui.screens.turn.screen.screen import TurnScreen
 
 from looptape.tui import keymap
+from looptape.tui.screens.compare.screen import CompareScreen
+from looptape.tui.screens.costs.screen import CostsScreen
+from looptape.tui.screens.findings.screen import FindingsScreen
+from looptape.tui.screens.fork.screen import ForkScreen
 from looptape.tui.screens.page import Page
+from looptape.tui.screens.run.screen import RunScreen
+from looptape.tui.screens.runs.screen import RunsScreen
+from looptape.tui.screens.turn.screen import TurnScreen
 
 PAGE = Path(__file__).parents[2] / "docs" / "tui.md"
 PAGES: tuple[type[Page], ...] = (

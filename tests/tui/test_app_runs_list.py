@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from looptape.tui.screens.runs.screen.lines import RunLines
 
 from looptape.sample_traces import demo
 from looptape.tracer.importers import import_path
@@ -15,6 +14,7 @@ from looptape.tracer.model import Run
 from looptape.tracer.store import open_store
 from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Scope
+from looptape.tui.screens.runs.lines import RunLines
 from looptape.tui.widgets.virtual_list import VirtualList
 from tui_driver import Seat, drive
 from tui_fakes import NOW, FakeSource, held, hostile, many, shop

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from looptape.tui.screens.runs.screen.screen import RunsScreen
 
 import small_tape
 from looptape.tracer.store import open_store
@@ -16,6 +15,7 @@ from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place, Subject
 from looptape.tui.screens.line import Line
 from looptape.tui.screens.menu import Choice, Menu
+from looptape.tui.screens.runs.screen import RunsScreen
 from looptape.tui.widgets.bars import KeyBar, NoticeBar
 from tui_driver import Seat, drive
 from tui_fakes import EVIL, HOSTILE, shop

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from looptape.tui.screens.run.screen.laps import brackets, lap_of
-from looptape.tui.screens.run.screen.turns import beyond
 
 from looptape.replay.cycles import CycleFinding, Waste
+from looptape.tui.screens.run.laps import brackets, lap_of
+from looptape.tui.screens.run.turns import beyond
 
 
 def cycle(turns: tuple[int, ...], laps: int, period: int, last: int = 0) -> CycleFinding:
