@@ -14,6 +14,8 @@ ATTRIBUTE_LIMIT = 128  # the SDKs' default: beyond it the oldest attributes are 
 
 _NONE = "0"
 _lower_hex = re.compile("[0-9a-f]+").fullmatch
+_trace_id = re.compile("(?!0{32})[0-9a-f]{32}").fullmatch
+_span_id = re.compile("(?!0{16})[0-9a-f]{16}").fullmatch
 _KINDS = {"SPAN_KIND_INTERNAL": 1, "SPAN_KIND_SERVER": 2, "SPAN_KIND_CLIENT": 3}
 _CODES = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
 
@@ -151,33 +153,41 @@ def hex_id(value: Any, size: int) -> str | None:
 
 def micros(value: Any) -> int | None:
     """Nanoseconds (text or number) as µs; 0 is no time, and so is what the format's 64 bits cannot hold."""
-    number = _int(value)
+    number = int(value) if value.__class__ is str and value.isdecimal() and len(value) < 20 else _int(value)
     return number // 1000 if number and 0 < number < 1 << 64 else None
 
 
 def _span(span: Mapping[str, Any], scope: str, version: str, resource: Mapping[str, Any], line: int) -> RawSpan:
+    """One span. What nearly all exporters write is taken as it is, since a service sends a hundred spans for one of ours."""
     get = span.get
-    status = get("status")
-    status = status if isinstance(status, dict) else {}
-    events = get("events")
+    trace, own, parent = get("traceId"), get("spanId"), get("parentSpanId")
+    if trace.__class__ is not str or not _trace_id(trace):
+        trace = hex_id(trace if trace is not None else get("trace_id"), 16)
+    if own.__class__ is not str or not _span_id(own):
+        own = hex_id(own if own is not None else get("span_id"), 8)
+    if parent.__class__ is not str or not _span_id(parent):
+        parent = hex_id(parent if parent is not None else get("parent_span_id"), 8)
+    start, end = get("startTimeUnixNano"), get("endTimeUnixNano")
+    name, kind, status, events = get("name"), get("kind"), get("status"), get("events")
+    code, message = (status.get("code"), status.get("message")) if isinstance(status, dict) else (None, None)
     dropped = _get(span, "droppedAttributesCount", "dropped_attributes_count")
     return RawSpan(
-        trace=hex_id(found if (found := get("traceId")) is not None else get("trace_id"), 16),
-        span=hex_id(found if (found := get("spanId")) is not None else get("span_id"), 8),
-        parent=hex_id(found if (found := get("parentSpanId")) is not None else get("parent_span_id"), 8),
-        name=str(get("name") or ""),
-        kind=_enum(get("kind"), _KINDS),
-        start=micros(found if (found := get("startTimeUnixNano")) is not None else get("start_time_unix_nano")),
-        end=micros(found if (found := get("endTimeUnixNano")) is not None else get("end_time_unix_nano")),
-        attributes=attributes(get("attributes")),
-        events=[_event(e, line) for e in events if isinstance(e, dict)] if isinstance(events, list) else [],
-        code=_enum(status.get("code"), _CODES),
-        message=found if isinstance(found := status.get("message"), str) and found else None,
-        scope=scope,
-        version=version,
-        resource=resource,
-        dropped=_int(dropped) or 0 if dropped is not None else 0,
-        line=line,
+        trace,
+        own,
+        parent,
+        name if name.__class__ is str else str(name or ""),
+        kind if kind.__class__ is int else _enum(kind, _KINDS),
+        micros(start if start is not None else get("start_time_unix_nano")),
+        micros(end if end is not None else get("end_time_unix_nano")),
+        attributes(get("attributes")),
+        [_event(e, line) for e in events if isinstance(e, dict)] if isinstance(events, list) else [],
+        code if code.__class__ is int else _enum(code, _CODES),
+        message if isinstance(message, str) and message else None,
+        scope,
+        version,
+        resource,
+        _int(dropped) or 0 if dropped is not None else 0,
+        line,
     )
 
 
