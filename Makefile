@@ -29,7 +29,7 @@ help:
 	@sed -n 's/^#  *make /make /p' Makefile
 	@echo "make lint, format, unit, smoke    the parts of make test"
 	@echo "make test-sdks                    the SDK tests against old and new anthropic and openai"
-	@echo "make pictures                     the README's pictures, made anew by the program"
+	@echo "make pictures                     the pictures of README and docs, made anew by the program"
 	@echo "make snapshots                    the pictures that the tests compare the screens with"
 	@echo "make bench                        the measurements (they print, they never fail)"
 	@echo "make clean                        remove what make made"

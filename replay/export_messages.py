@@ -55,5 +55,6 @@ def _turn(store: Store, run: Run, number: int | None) -> Turn:
     turns = store.turns(run.id, number, number)
     asked = [t for t in turns if t.message_count is not None] or turns
     if not asked:
-        raise UsageError("no-turn", f"run {run.id} has no turn to write", "Name another run: looptape runs")
+        what = "no turn to write" if number is None else f"no turn {number} in its recording"
+        raise UsageError("no-turn", f"run {run.id} has {what}", f"looptape show {run.id} lists its turns")
     return asked[-1]

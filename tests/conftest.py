@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import os
 import signal
@@ -12,9 +13,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
-KEPT = {"LOOPTAPE_TESTDATA", "LOOPTAPE_UNDER_TEST"}
+import examples
+
+KEPT = {"LOOPTAPE_TESTDATA", "LOOPTAPE_UNDER_TEST", "LOOPTAPE_TEST_EXAMPLES"}
 REMOVED = ("LOOPTAPE", "OTEL_", "ANTHROPIC_", "OPENAI_")
 
 _home = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
@@ -27,6 +31,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_home] = tempfile.TemporaryDirectory(prefix="looptape-tests-", ignore_cleanup_errors=True)
     os.environ["LOOPTAPE_HOME"] = config.stash[_home].name
     os.environ["XDG_CONFIG_HOME"] = os.path.join(config.stash[_home].name, "config")
+    hypothesis.settings.register_profile(
+        "looptape", deadline=None, max_examples=examples.examples(100), derandomize=not examples.full()
+    )
+    hypothesis.settings.load_profile("looptape")
+    gc.disable()  # collecting tests makes objects that stay: looking at them again and again is a fifth of the time
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays to the end: no garbage collection need look at it again, and few are needed at all."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

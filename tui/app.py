@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import App
-
 from ..tracer.errors import LooptapeError
 from . import crash, keymap, keys_file, terminal
 from .data.source import Source, StoreSource, shortened
+from .ending import EndingApp
 from .memory import Memory
 from .place import Place, Scope
 from .screens.page import Page
 from .screens.runs.screen import RunsScreen
 from .themes import DARK, NAMES, TERMINAL, THEMES, called, meant
 
-INTERRUPTED = 130
-_ECHO = 0.5
-"""Seconds in which an interrupt arrives here that another program was given."""
 THEME = "theme"
 """Name of the remembered colours."""
 
 if TYPE_CHECKING:
     from ..replay.reference import Found
+    from .data.views import TurnView
 
 
-class LooptapeApp(App[int]):
+class LooptapeApp(EndingApp):
     """looptape on a terminal.
 
     Args:
@@ -57,8 +50,6 @@ class LooptapeApp(App[int]):
         self.source = source
         self._run = run
         self._turn = turn
-        self.trouble: LooptapeError | None = None
-        self._back_at = -_ECHO
         self.marks: list[Place] = []
         self.memory = Memory(source.home)
         for known in THEMES:
@@ -75,65 +66,7 @@ class LooptapeApp(App[int]):
             self.open_run(self._run, self._turn)
         if self._first_words:
             self.call_after_refresh(self._say_first)
-        self._heed_signals()
-
-    # how it may end
-
-    def _heed_signals(self) -> None:
-        """Told to end from outside, leave as one leaves: the terminal as it was, what was remembered written."""
-        if self.is_headless or threading.current_thread() is not threading.main_thread():
-            return
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            with suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(number, self._told_to_end, number)
-
-    def _told_to_end(self, number: signal.Signals) -> None:
-        self.memory.save()
-        if number is signal.SIGINT:
-            if time.monotonic() - self._back_at > _ECHO:
-                self.exit(INTERRUPTED)
-            return
-        self._ended(f"The screen was ended by {number.name}", None)
-        self.exit(return_code=1)
-        if number is signal.SIGHUP:
-            self._leave_soon()
-
-    @contextmanager
-    def suspend(self) -> Iterator[None]:
-        """Another program has the terminal; an interrupt meanwhile is for that one alone."""
-        try:
-            with super().suspend():
-                yield
-        finally:
-            self._back_at = time.monotonic()
-
-    def _ended(self, what: str, error: BaseException | None) -> None:
-        """The first reason counts: what comes after it is its echo."""
-        if self.trouble is None:
-            self.trouble = crash.ended(what, crash.log(self.source.home, what, error))
-
-    def _leave_soon(self) -> None:
-        """Without a terminal nobody reads what is still to be written, and the writer may wait for ever."""
-        patience = threading.Timer(3.0, os._exit, (1,))
-        patience.daemon = True
-        patience.start()
-
-    def _handle_exception(self, error: Exception) -> None:
-        self._ended("The screen stopped on an error of its own", error)
-        super()._handle_exception(error)
-
-    def _fatal_error(self) -> None:
-        """Textual would print a page of source lines and local variables, which hold the user's data."""
-        self._close_messages_no_wait()
-
-    def panic(self, *_renderables: object) -> None:
-        """The terminal can no longer be read, or a style sheet is wrong."""
-        self._ended("The screen stopped: its terminal is gone", sys.exc_info()[1])
-        self._return_code = 1
-        self._close_messages_no_wait()
-        if not self.is_headless:
-            self._leave_soon()
+        self.heed_signals()
 
     # where one can go
 
@@ -166,11 +99,22 @@ class LooptapeApp(App[int]):
         if isinstance(self.screen, RunsScreen):
             self.screen.filter_by(text)
 
-    def open_turn(self, place: Place, tab: str = "", back: Callable[[int | None], None] | None = None) -> None:
-        """Show a turn whole; ``back`` is told the number of the turn that was shown last."""
+    def open_turn(
+        self,
+        place: Place,
+        tab: str = "",
+        back: Callable[[int | None], None] | None = None,
+        known: TurnView | None = None,
+    ) -> None:
+        """Show a turn whole.
+
+        Args:
+            back: Is told the number of the turn that was shown last.
+            known: What was read of the turn already: shown until all of it is read.
+        """
         from .screens.turn.screen import TurnScreen
 
-        self.push_screen(TurnScreen(place, tab), back)
+        self.push_screen(TurnScreen(place, tab, known), back)
 
     def open_compare(self, left: Place, right: Place, view: str = "") -> None:
         """Two runs or two turns side by side; ``view``: turns, requests, results or totals."""
@@ -216,9 +160,18 @@ class LooptapeApp(App[int]):
         self.marks.append(place)
         return f"{place.written} marked; d on another one compares them"
 
-    def on_unmount(self) -> None:
+    @property
+    def home(self) -> Path | None:
+        """The folder of the store."""
+        return self.source.home
+
+    def keep(self) -> None:
         """What was remembered is written."""
         self.memory.save()
+
+    def on_unmount(self) -> None:
+        """The end, however it came."""
+        self.keep()
 
     def back(self) -> None:
         """One screen back; from the last one out."""
@@ -333,6 +286,7 @@ def run_app(home: Path, run: str | None = None, *, turn: int | None = None, tape
 def show(source: Source, run: str | None = None, turn: int | None = None) -> int:
     """Run the app over any source until the user leaves; the exit status."""
     terminal.prepare(os.environ)
+    sys.setswitchinterval(0.001)  # keys do not wait long for a thread that reads
     app = LooptapeApp(source, run, turn=turn)
     result = app.run()
     if app.trouble is not None or app.return_code:

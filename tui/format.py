@@ -146,7 +146,7 @@ def cache_share(usage: Usage) -> str:
 
 
 def duration(ms: float | None) -> str:
-    """``12 ms``, ``0.8 s``, ``42 s``, ``9:20``, ``1:02:05``."""
+    """``12 ms``, ``0.8 s``, ``42 s``, ``9:20``, ``1:02:05``; from a hundred hours on in days: ``12 d``."""
     if ms is None:
         return MISSING
     if ms < 0.95:
@@ -161,6 +161,8 @@ def duration(ms: float | None) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
+    if hours >= 100:
+        return f"{hours / 24:,.0f} d"
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 

@@ -26,7 +26,7 @@ class Side:
     """One side, read into memory: a run, some of its turns, or one turn with its whole request.
 
     Attributes:
-        request: What the model saw, where one turn was asked for.
+        request: What the model saw, where one turn was asked for and its request is recorded.
     """
 
     run: Run
@@ -34,6 +34,11 @@ class Side:
     first: int | None = None
     last: int | None = None
     request: Request | None = None
+
+    @property
+    def is_turn(self) -> bool:
+        """True for one turn, False for a run or a stretch of it."""
+        return self.first is not None and self.first == self.last
 
     @property
     def name(self) -> str:
@@ -72,7 +77,7 @@ class Diff:
 
     Attributes:
         kind: runs or turns.
-        request: The changes of two requests, for turns.
+        request: The changes of two requests, for turns; where one is not recorded, only the model's.
         first: The first difference of any kind; ``first_act``: the first in what was done (calls, arguments, turns).
     """
 
@@ -92,12 +97,22 @@ class Diff:
 
 
 def side(store: Store, run: Run, first: int | None = None, last: int | None = None) -> Side:
-    """A run, or its turns ``first`` to ``last``, in memory; with the request when that is one turn."""
+    """A run, or its turns ``first`` to ``last``, in memory; with the request when that is one turn.
+
+    Raises:
+        UsageError: None of these turns is in the record.
+    """
     from ...tracer.store.quiet_gc import fewer_collections
 
     with fewer_collections():
         found = store.turns(run.id, first, last)
-        request = store.request(run.id, found[0].number) if first is not None and first == last and found else None
+        if first is not None and not found:  # within the run, but its recording has a hole there
+            which = f"turn {first}" if first == last else f"turns {first} to {last}"
+            raise UsageError(
+                "no-turn", f"{which} of {run.id} is not in the record", f"looptape show {run.id} lists them"
+            )
+        one = first is not None and first == last and found[0].message_count is not None
+        request = store.request(run.id, found[0].number) if one else None
         return Side(run, tuple(seen(found, store.steps(run.id, last))), first, last, request)
 
 
@@ -107,14 +122,14 @@ def diff(a: Side, b: Side) -> Diff:
     Raises:
         UsageError: One is a turn, the other a run (``diff-unlike``).
     """
-    if (a.request is None) != (b.request is None):
+    if a.is_turn != b.is_turn:
         raise UsageError(
             "diff-unlike",
             f"{a.name} and {b.name} are a run and a turn",
             "Name two runs, or two turns: looptape diff A:3 B:4",
         )
     sums = totals([s.turn for s in a.turns]), totals([s.turn for s in b.turns])
-    if a.request is not None and b.request is not None:
+    if a.is_turn:
         return _turns(a, b, sums)
     heads, pairs = Heads(), []
     for i, j in align(a.turns, b.turns):
@@ -128,7 +143,8 @@ def diff(a: Side, b: Side) -> Diff:
 
 def _turns(a: Side, b: Side, sums: tuple[Totals, Totals]) -> Diff:
     one, two = a.turns[0].turn, b.turns[0].turn
-    request = (*_model(one, two), *requests(a.request or Request(()), b.request or Request(())))
+    known = [] if a.request is None or b.request is None else requests(a.request, b.request)
+    request = (*_model(one, two), *known)
     pair = Pair(one.number, two.number, tuple(answers(one, two)))
     whole = Pair(one.number, two.number, (*request, *pair.changes))
     return Diff("turns", a, b, (pair,), request, _first([whole], None), _first([whole], _ACTS), sums)

@@ -82,14 +82,14 @@ def draft(store: Store, run: str, number: int) -> Draft:
         LooptapeError: The content was not recorded (exit 3).
     """
     found = store.run(run)
-    if number == found.turns + 1 and found.turns:
-        return _after_the_end(store, run, found.turns)
     turns = store.turns(run, 1, number + 1)
-    if not 1 <= number <= found.turns:
-        raise UsageError("no-turn", f"run {run} has no turn {number}", _which(run, found.turns))
-    if not turns or turns[-1].number < number:
-        raise UsageError("no-turn", f"turn {number} of {run} is not in the record", _which(run, found.turns))
     here = tuple(t for t in turns if t.number <= number)
+    if here and here[-1].number == number - 1 and not store.turns(run, number):
+        return _after_the_end(store, run, number - 1)
+    if not here or here[-1].number < number:  # past the end, or a hole in the record
+        beyond = not 1 <= number <= found.turns and len(turns) == len(here)
+        what = f"run {run} has no turn {number}" if beyond else f"turn {number} of {run} is not in the record"
+        raise UsageError("no-turn", what, _which(run, found.turns))
     body = request_body(store, found, number)
     body.pop("stream", None)
     made = Draft(run, number, origin(store, run), here[-1].api or "unknown", body, here, notes=_notes(here))

@@ -113,7 +113,7 @@ def lines(store: Store, ids: Sequence[str]) -> dict[str, Line]:
 _CONTEXT = "coalesce(r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h)"
 _SUMS = f"""
   count(*) as runs, coalesce(sum(r.cost_usd), 0)::double as cost_usd,
-  count(*) filter (r.unpriced_turns > 0 or (r.cost_usd is null and r.turns > 0)) as unpriced,
+  count(*) filter (r.unpriced_turns > 0) as unpriced,
   count(*) filter (r.status = 'running') as running,
   count(*) filter (r.id in (select run from base.derived where kind = 'wasted' and try_cast(value_json->>'cycles' as bigint) > 0)) as circling,
   coalesce(sum(r.turns), 0)::bigint as turns, coalesce(sum(r.tool_calls), 0)::bigint as calls, coalesce(sum(r.errors), 0)::bigint as errors,

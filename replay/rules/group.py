@@ -90,9 +90,14 @@ def group_of(
 
     projects = {r.project for r in runs}
     tasks = {r.task or r.name for r in runs} - {None}
-    others = store.runs(Filter(limit=most)) if runs else []
-    chosen = {r.id: r for r in others if r.project in projects or (r.task or r.name) in tasks}
-    chosen.update({r.id: r for r in runs})
+    newest = (
+        "select id, project, task, name from base.runs "
+        "order by coalesce(started_at, ended_at) desc nulls last, started_at desc nulls last, id limit ?"
+    )
+    rows = store.rows(newest, [most]) if runs else []
+    alike = tuple(r["id"] for r in rows if r["project"] in projects or (r["task"] or r["name"]) in tasks)
+    others = store.runs(Filter(ids=alike, limit=0)) if alike else []  # a whole run is much more than these four
+    chosen = {r.id: r for r in (*others, *runs)}
     first = first_calls(store, list(chosen))
     return Group(tuple(RunLight(r, first.get(r.id, ())) for r in chosen.values()), overrides or {})
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import small_tape
 from commandline import looptape
 from corpus_counts import entries
+from examples import examples
 from looptape.replay.export_atif import gather, text, trajectory
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.builder import RunBuilder
@@ -259,7 +260,7 @@ def _kept(store: Store, run: str) -> dict[str, Any]:
 def test_there_and_back_everything_is_kept_that_the_page_does_not_call_lost() -> None:
     with memory_store() as store, memory_store() as other:
 
-        @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
         @given(runs())
         def there_and_back(run: RunBuilder) -> None:
             assert store.ingest(run.drain()).bad == []

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from looptape.replay.export_html import FOLD_CHARS, html
 from looptape.replay.export_markdown import markdown
 from looptape.replay.message_parts import MessagePart
@@ -120,7 +121,7 @@ def test_hostile_texts_survive_as_text_only(text: str) -> None:
     assert " ".join(shown(text).split()) in " ".join(seen.text.split())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([*HOSTILE, "\n", " ", "'", '"', "<", ">", "&", "/", "=", "é"]), max_size=9).map("".join)
 )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import small_tape
+from examples import examples
 from looptape.replay.search import PLACES, Hit, Search, needle
 from looptape.replay.search import finding as finding_module
 from looptape.tracer.errors import UsageError
@@ -229,7 +230,7 @@ def test_runs_without_content_are_counted(store: Store) -> None:
 TEXTS = st.text(st.characters(exclude_categories=()), min_size=1, max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=3), st.data())
 def test_any_part_of_any_text_is_found_where_it_is(texts: list[str], data: st.DataObject) -> None:
     """Against plain Python over what was put in."""

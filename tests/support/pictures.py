@@ -1,4 +1,4 @@
-"""The pictures of the README, made by the program itself from the sample tapes: `make pictures`."""
+"""The pictures of README and docs, made by the program itself from the sample tapes: `make pictures`."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ PARCEL = {"run": "where-is-my-parcel", "turn": 7}
 PICTURES = {
     "run.svg": {"screen": "run", "size": (120, 24), **PARCEL},
     "runs.svg": {"screen": "runs", "size": (120, 18)},
-    "request.svg": {"screen": "request", "size": (120, 30), **PARCEL},
+    "request.svg": {"screen": "request", "size": (120, 26), "run": "broken-returns", "turn": 7},
     "waterfall.svg": {"screen": "waterfall", "size": (120, 20), "run": "suppliers"},
     "compare.svg": {"screen": "compare", "size": (120, 24), **PARCEL},
     "fork.svg": {"screen": "fork", "size": (120, 30), "run": "weather", "turn": 2},

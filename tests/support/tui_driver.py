@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+from textual import _wait
 
 from looptape.tui.app import LooptapeApp
 from looptape.tui.picture import settled
 
 Size = tuple[int, int]
+
+# Textual's pilot sleeps 20 ms before and after each key, and up to a second each time while any thread works. `settled`
+# below looks at what is really on its way, so the pilot need only let go for a moment.
+_wait.SLEEP_GRANULARITY = 0.001
 
 
 class Seat:
@@ -28,14 +35,21 @@ class Seat:
     async def settle(self) -> None:
         await settled(self.pilot)
 
-    async def until(self, words: str, *, gone: bool = False, seconds: float = 20) -> None:
+    async def until(self, words: str, *, gone: bool = False, seconds: float = 60) -> None:
         """Wait until these words stand on the screen (or stand there no more)."""
-        for _ in range(int(seconds / 0.05)):
-            if (words in self.text) != gone:
-                break
-            await self.pilot.pause(0.05)
-        await settled(self.pilot)
-        assert (words in self.text) != gone, self.text
+        await self.met(lambda: (words in self.text) != gone, seconds=seconds)
+
+    async def met(self, condition: Callable[[], object], *, settle: bool = True, seconds: float = 60) -> None:
+        """Wait until something is so; what stands on the screen is told when it never is.
+
+        ``settle=False`` where a reading is held on its way: nothing would come to rest.
+        """
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            await self.pilot.pause(0.02)
+        if settle:
+            await settled(self.pilot)
+        assert condition(), self.text
 
     @property
     def lines(self) -> list[str]:

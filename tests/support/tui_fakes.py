@@ -93,7 +93,7 @@ class FakeSource:
         request = self.requests(turns[number]) if self.requests else None
         if fresh and request is not None:
             request = Request(request.messages[request.kept :])
-        return TurnView(found, turns[number], request, turns.get(number - 1), len(turns))
+        return TurnView(found, turns[number], request, turns.get(number - 1), len(turns), fresh=fresh)
 
     def ask(self, question: Callable[[Any], Any]) -> Any:
         """The answer of ``store`` (a real one in memory, or what stands in for it), else of one with the runs' rows."""

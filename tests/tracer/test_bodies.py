@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from looptape.tracer.bodies import NotAList, advance, extends
 
-few = settings(max_examples=300, deadline=None)
+few = settings(max_examples=examples(300), deadline=None)
 words = st.text(st.sampled_from('ab "\\,]}[{:é😀\n\u2028'), max_size=8)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 10**20) | st.floats(allow_nan=False, allow_infinity=False) | words,

@@ -191,7 +191,7 @@ def test_two_processes_record_at_once_into_one_store(tmp_path):
     code = """
 import scripted
 with looptape.run("side by side"):
-    scripted.run_loop(looptape.wrap(scripted.anthropic_client(scripted.loop_answer(20))), on_turn=lambda turn: say("turn"))
+    scripted.run_loop(looptape.wrap(scripted.anthropic_client(scripted.loop_answer(6))), on_turn=lambda turn: say("turn"))
 """
     agents = [start(tmp_path / "home", code) for _ in range(2)]
     for agent in agents:
@@ -202,7 +202,7 @@ with looptape.run("side by side"):
         assert (agent.returncode, err) == (0, "")
     with open_store(tmp_path / "home") as store:
         runs = store.runs(Filter())
-        assert [(r.turns, r.status) for r in runs] == [(21, "completed")] * 2
+        assert [(r.turns, r.status) for r in runs] == [(7, "completed")] * 2
     assert long_tape.doubles(tmp_path / "home") == []
 
 

@@ -353,7 +353,7 @@ def cycle():
 ODD = {
     "a cycle": cycle,
     "no repr": Evil,
-    "huge": lambda: "x" * 3_000_000,
+    "huge": lambda: "x" * 1_200_000,
     "bytes": lambda: b"\xff\x00",
     "half a character": lambda: "\ud800",
 }

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import looptape
+from examples import examples
 from looptape.tracer import redaction, tape
 from looptape.tracer.redaction import redact
 
@@ -98,7 +99,7 @@ def test_what_only_looks_like_one_stays_the_same_object(text):
 
 
 @given(text=st.text(max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_text_without_secrets_is_the_same_object(text):
     assert redact(text) is text
 
@@ -108,7 +109,7 @@ def test_text_without_secrets_is_the_same_object(text):
     after=st.text(" \n\"'", min_size=1, max_size=10),
     case=st.sampled_from(CASES),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_second_look_finds_nothing_more(before, after, case):
     once = redact(f"{before} {case[1]}{after}")
     assert redact(once) == once

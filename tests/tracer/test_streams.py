@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from looptape.tracer import redaction, streams
 from looptape.tracer.redaction import redact
 from looptape.tracer.streams import StreamLog, Unzip, clean_parts, sse_events
@@ -28,7 +29,7 @@ SECRETS = {
 }
 
 plain = st.text(st.sampled_from("abc xyz.,;\n\"'\\/é😀-_0{}[]:"), max_size=60)
-few = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)

@@ -161,9 +161,64 @@ def test_enter_on_a_part_gives_it_the_whole_screen_and_escape_takes_it_back(home
     assert "▌ messages" in compare(home, Place(A, 1), Place(A, 2), "enter", "escape")
 
 
+def test_a_part_that_is_equal_shows_that_part_alone_not_what_differs_elsewhere(home: Path) -> None:
+    text = compare(home, Place(A, 1), Place(A, 2), "k")
+    assert "▌ tools" in text
+    below = text.split("nothing differs here")[-1]
+    assert "→ search" not in below
+    requests = compare(home, Place(LEFT), Place(RIGHT), "2", "G", "k")
+    below = requests.split("nothing differs here")[-1]
+    assert "file_" not in below
+    assert "≠" not in below
+
+
+def test_a_view_without_a_difference_gives_way_to_one_that_has_it(home: Path) -> None:
+    async def then(seat: Seat) -> None:
+        seat.app.open_compare(Place(A, 1), Place(B, 1), "requests")
+        await seat.settle()
+        assert "≠ row" in chosen(seat.text)
+        assert "calls[1].result edited" in seat.text
+
+    compare(home, Place(A), Place(B), then=then)
+
+
+def test_other_calls_show_what_each_of_them_brought_back(home: Path) -> None:
+    text = compare(home, Place(LEFT, 1), Place(RIGHT, 21), "3")
+    below = text.split("calls[1].result edited")[-1]
+    assert "file 1" in below
+    assert "here" in below
+
+
+def test_a_turn_whose_request_is_not_recorded_is_compared_by_its_answer(home: Path, tmp_path: Path) -> None:
+    whole = small_tape.records(B, name="two", result="blue")
+    made = [r for r in whole if (r.get("kind"), r.get("turn")) != ("turn_start", 1)]
+    with open_store(tmp_path) as store:
+        store.ingest(small_tape.records(A, name="one", result=LONG))
+        store.ingest(made)
+        assert store.turns(B)[0].message_count is None
+    text = compare(tmp_path, Place(A, 1), Place(B, 1))
+    assert "not recorded" in text
+    assert "not compared" in text
+    assert "messages[1]" not in text
+
+
+def test_the_turns_number_stays_in_the_head_whatever_the_name(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.ingest(small_tape.records(A, name="a name without end " * 20))
+    text = compare(tmp_path, Place(A, 1), Place(A, 2), size=(80, 24))
+    assert "turn 1" in text.split("\n")[0]
+    assert "turn 2" in text.split("\n")[1]
+
+
+def test_the_totals_of_equal_runs_stand_there_whole(home: Path) -> None:
+    text = compare(home, Place(LEFT), Place(LEFT), "4")
+    assert "more" not in chosen(text)
+    assert "cost" in text
+
+
 def test_the_views_are_turns_requests_results_and_totals(home: Path) -> None:
     requests = compare(home, Place(A), Place(C), "v")
-    assert "given the same" in requests
+    assert "the same" in requests
     results = compare(home, Place(LEFT), Place(RIGHT), "v", "v")
     assert "✗ file 11 second LINE third line" in results
     totals = compare(home, Place(LEFT), Place(RIGHT), "4")
@@ -175,7 +230,7 @@ def test_the_views_are_turns_requests_results_and_totals(home: Path) -> None:
 
 def test_s_swaps_the_sides(home: Path) -> None:
     text = compare(home, Place(LEFT), Place(RIGHT), "s", "n")
-    assert "1 only in a" in text
+    assert "1 only in A" in text
     assert "-" in chosen(text).split()
     assert "this turn is only on the left" in text
 

@@ -144,10 +144,8 @@ def test_s_sorts_by_a_column(home: Path) -> None:
 def test_slash_picks_runs_by_the_filter_of_the_runs(home: Path) -> None:
     async def then(seat: Seat) -> None:
         await seat.press("slash", *"name:mail", "enter")
-        await seat.pilot.pause(0.4)
-        await seat.settle()
-        assert "costs  name:mail" in seat.text
-        assert "1 run" in seat.text
+        await seat.until("costs  name:mail")
+        await seat.until("1 run")
         assert "claude-sonnet" not in seat.text
         assert "claude-haiku" in seat.text
 
@@ -157,9 +155,7 @@ def test_slash_picks_runs_by_the_filter_of_the_runs(home: Path) -> None:
 def test_a_filter_that_cannot_be_read_is_told_and_the_table_stays(home: Path) -> None:
     async def then(seat: Seat) -> None:
         await seat.press("slash", *"nonsense:1", "enter")
-        await seat.pilot.pause(0.4)
-        await seat.settle()
-        assert "the filter has no key 'nonsense'" in seat.text
+        await seat.until("the filter has no key 'nonsense'")
 
     costs(home, Scope(), then=then)
 
@@ -167,9 +163,7 @@ def test_a_filter_that_cannot_be_read_is_told_and_the_table_stays(home: Path) ->
 def test_enter_leads_to_the_runs_behind_a_row(home: Path) -> None:
     async def then(seat: Seat) -> None:
         await seat.press("enter")
-        await seat.pilot.pause(0.4)
-        await seat.settle()
-        assert "model:claude-sonnet-4-5" in seat.text
+        await seat.until("model:claude-sonnet-4-5")
         assert "checkout" in seat.text
         assert "mail" not in seat.text
 

@@ -179,8 +179,7 @@ def test_escape_stops_the_search_and_what_was_found_stays(home: Path, monkeypatc
         seat.app.open_findings(Scope((SICK, OTHER, WELL)))
         while not going.is_set():
             await seat.pilot.pause(0.01)
-        await seat.pilot.pause(0.05)
-        assert "1 of 3 runs looked at  Esc stops" in seat.text
+        await seat.met(lambda: "1 of 3 runs looked at  Esc stops" in seat.text, settle=False)
         await seat.pilot.press("escape")
         go_on.set()
         await seat.settle()

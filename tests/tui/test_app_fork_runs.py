@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,34 @@ def test_an_edited_request_is_what_the_model_gets_and_the_rest_is_as_recorded(
     assert "Please: What is 7%" in str(events[0].detail)
 
 
+def test_ctrl_r_right_after_another_turn_was_chosen_starts_that_turn_or_nothing(home: Path, run: str) -> None:
+    async def steps(seat: Seat) -> None:
+        seat.app.screen.action_turn(1)  # in one breath: what stands on the screen is still turn 2
+        seat.app.screen.action_start()
+        await ended(seat)
+        assert "turn 3 of 4" in seat.lines[0]
+
+    fork_screen(home, run, 2, steps)
+    assert forked(home).parent.turn == 3
+
+
+def test_a_yes_starts_what_was_asked_about_and_nothing_newer(home: Path, run: str, server: Any) -> None:
+    async def steps(seat: Seat) -> None:
+        await at(seat, "model")
+        await seat.press("enter", "l")
+        screen = seat.app.screen
+        await seat.press("ctrl+r")
+        assert "sends requests to" in in_box(seat)
+        screen.change(replace(screen.sketch.order, model="openai:http://127.0.0.1:9/v1"))
+        await seat.settle()
+        await seat.press("y")
+        await ended(seat)
+        assert "✓ completed" in seat.text or "halted" in seat.text
+        assert "127.0.0.1:9" not in seat.text
+
+    fork_screen(home, run, 2, steps)
+
+
 def test_a_miss_names_the_difference_and_what_to_do(home: Path, run: str) -> None:
     async def steps(seat: Seat) -> None:
         await at(seat, "system")
@@ -192,10 +221,7 @@ def test_ctrl_x_stops_it_and_the_record_says_by_whom(home: Path, run: str, serve
         await seat.press("e", "ctrl+a", "ctrl+k")
         await wrote(seat, "20000")  # so many are streamed
         await seat.press("ctrl+s", "g", "enter", "l", "ctrl+r", "y")
-        for _ in range(400):
-            if slow.reached.is_set():
-                break
-            await seat.pilot.pause(0.02)
+        await seat.met(slow.reached.is_set, settle=False)
         assert "turn 2 is running" in seat.text
         assert "◌ running" in seat.text
         await seat.press("ctrl+r")
@@ -228,10 +254,7 @@ def test_leaving_while_it_runs_asks_and_stops_it(home: Path, run: str, server: A
         await seat.press("e", "ctrl+a", "ctrl+k")
         await wrote(seat, "20000")
         await seat.press("ctrl+s", "g", "enter", "l", "ctrl+r", "y")
-        for _ in range(400):
-            if slow.reached.is_set():
-                break
-            await seat.pilot.pause(0.02)
+        await seat.met(slow.reached.is_set, settle=False)
         await seat.press("q", "l")
         assert "run on from" not in seat.text
         gate.set()
@@ -299,12 +322,12 @@ def test_an_imported_session_lists_what_it_lacks_before_it_starts(home: Path, tm
     async def steps(seat: Seat) -> None:
         assert "The recording lacks: no system prompt in the recording" in seat.text
         assert "at the top of the list" in seat.text
-        assert seat.line("lacks").startswith("  lacks     ! no system")
-        assert "! no tool  " in seat.text
+        assert "! no system prompt in the recording" in seat.line("lacks")
+        assert "! no tool definitions" in seat.text
         await at(seat, "tools seen")
         await seat.press("enter")
         assert "offered, derived from the arguments seen" in seat.chosen
-        assert "! no tool  " not in seat.text
+        assert "! no tool definitions" not in seat.text
         await seat.press("u")
         await seat.press("ctrl+r")
         await ended(seat)

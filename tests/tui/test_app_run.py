@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -63,9 +62,7 @@ def test_moving_on_quickly_reads_only_the_turn_one_stops_at(monkeypatch: pytest.
         before = source.reads
         for _ in range(5):
             await seat.pilot.press("j")
-        await asyncio.sleep(1.2)
-        await seat.settle()
-        assert "turn 6 of 200" in seat.text
+        await seat.until("turn 6 of 200")
         assert source.reads - before <= 2
 
     drive(source, steps, run="00000000000000ff")
@@ -113,9 +110,7 @@ def test_a_running_run_grows_and_follow_stays_on_its_newest_turn() -> None:
         done = replace(last, status="ok", stop_reason="end_turn", text="All done.", generate_ms=900.0)
         source.turns[run] = (*source.turns[run][:-1], done, replace(last, number=6))
         source.mark += 1
-        await seat.pilot.pause(1.3)
-        await seat.settle()
-        assert "6 ●" in seat.chosen
+        await seat.met(lambda: "6 ●" in seat.chosen)
         await seat.press("k")
         assert "All done." in seat.text
 

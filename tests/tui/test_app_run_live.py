@@ -35,7 +35,7 @@ async def stream(seat: Seat, source: FakeSource, turns: list, pieces: int = 10) 
         source.all_runs = (replace(source.all_runs[0], turns=len(source.turns[RUN])),)
         source.mark += 1
         known = len(source.turns[RUN])
-        for _ in range(500):
+        for _ in range(3_000):
             if not seat.app.screen.is_current or not hasattr(seat.app.screen, "turns"):
                 break
             if len(seat.app.screen.turns.numbers) == known:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -71,10 +70,7 @@ def test_end_error_and_search_lead_where_they_should(made: Path) -> None:
 
 def test_of_a_long_run_only_the_last_turns_are_looked_through_and_that_is_said(made: Path) -> None:
     async def steps(seat: Seat) -> None:
-        for _ in range(1_000):
-            if "1 cycle" in seat.lines[3]:
-                break
-            await asyncio.sleep(0.02)
+        await seat.met(lambda: "1 cycle" in seat.lines[3])
         assert "4,000 turns are not explained unasked: looptape why 30000000 does it" in seat.lines[0]
         assert "cycles are looked for from turn 2,001 on; ! looks for findings in all of it" in seat.lines[1]
         await seat.press("c")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -219,7 +218,9 @@ def test_r_x_bang_and_dollar_lead_on_from_the_selected_turn(monkeypatch: pytest.
     async def steps(seat: Seat) -> None:
         for name in ("open_fork", "open_findings", "open_costs"):
             monkeypatch.setattr(seat.app, name, lambda what, name=name: asked.append((name, what)))
-        monkeypatch.setattr(seat.app, "open_turn", lambda place, tab="", back=None: asked.append((tab, place)))
+        monkeypatch.setattr(
+            seat.app, "open_turn", lambda place, tab="", back=None, known=None: asked.append((tab, place))
+        )
         await seat.press("j", "r", "x", "exclamation_mark", "dollar_sign")
 
     drive(shop(), steps, run=REFUND)
@@ -282,10 +283,7 @@ def test_what_a_held_store_did_not_answer_is_said_and_asked_again(monkeypatch: p
         assert "cycles and findings not known" in seat.text
         assert "turn 1 of 40" in seat.text
         held_open = False
-        for _ in range(500):
-            if "not known" not in seat.text:
-                break
-            await asyncio.sleep(0.02)
+        await seat.until("not known", gone=True)
         assert "why  refund-agent took" in seat.lines[0]
         assert "not known" not in seat.text
 

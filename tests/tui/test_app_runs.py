@@ -117,12 +117,16 @@ def test_a_new_run_appears_and_the_selection_stays_where_it_is() -> None:
     drive(source, steps)
 
 
-def test_nothing_is_read_again_while_nothing_changes() -> None:
+def test_nothing_is_read_again_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("looptape.tui.screens.runs.screen.EVERY", 0.05)
     source = shop()
+    looks: list[object] = []
+    version = source.version
+    monkeypatch.setattr(source, "version", lambda: looks.append(None) or version())
 
     async def steps(seat: Seat) -> None:
-        before = source.reads
-        await seat.pilot.pause(2.3)
+        before, looked = source.reads, len(looks)
+        await seat.met(lambda: len(looks) > looked + 3)
         assert source.reads == before
 
     drive(source, steps)

@@ -305,7 +305,8 @@ def test_a_store_that_cannot_be_written_leaves_the_facts_blank_and_says_nothing(
     drive(source, steps)
 
 
-def test_a_menu_that_is_open_stays_open_while_runs_come() -> None:
+def test_a_menu_that_is_open_stays_open_while_runs_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("looptape.tui.screens.runs.screen.EVERY", 0.05)
     source = many(50)
 
     async def steps(seat: Seat) -> None:
@@ -313,7 +314,7 @@ def test_a_menu_that_is_open_stays_open_while_runs_come() -> None:
         chosen = seat.app.screen.query_one(VirtualList).cursor
         source.all_runs = (*newcomers(3), *source.all_runs)
         source.mark += 1
-        await seat.pilot.pause(1.5)
+        await seat.pilot.pause(0.3)
         assert "sort by" in seat.text
         assert seat.app.screen.query_one(VirtualList).cursor == chosen
 

@@ -229,6 +229,17 @@ def test_tab_completes_and_the_arrows_choose(home: Path) -> None:
     seated(home, steps)
 
 
+def test_tab_completes_the_names_of_runs(home: Path) -> None:
+    async def steps(seat: Seat) -> None:
+        await seat.press("colon", *"open", "space", *"sec")
+        assert "2 turns, completed" in seat.line("open second")
+        await seat.press("tab", "enter")
+        assert type(seat.app.screen).__name__ == "RunScreen"
+        assert "second" in seat.text
+
+    seated(home, steps)
+
+
 def test_every_key_of_a_screen_is_a_command_by_name(home: Path) -> None:
     async def steps(seat: Seat) -> None:
         await seat.press("colon")

@@ -204,12 +204,7 @@ def test_turns_that_come_in_are_told(tmp_path: Path) -> None:
         await seat.press("t")
         assert "words of turn 3" not in seat.text
         run_of(tmp_path, 3)
-        for _ in range(300):  # a busy machine takes its time
-            await seat.pilot.pause(0.1)
-            await seat.settle()
-            if "words of turn 3" in seat.text:
-                break
-        assert "words of turn 3" in seat.text
+        await seat.until("words of turn 3")
         assert seat.line("words of turn 1").startswith("▌")
 
     drive(source, steps, run=RUN)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
+import pytest
+
 from looptape.tracer.model import Usage
+from looptape.tui.data.views import TurnView
 from looptape.tui.place import Place
+from looptape.tui.widgets.blocks import Body
 from tui_driver import Seat, drive
-from tui_fakes import shop, wire_of
+from tui_fakes import FakeSource, shop, wire_of
 
 REFUND = "3f9a1c2072d94b10"
 
@@ -212,11 +217,58 @@ def test_a_turn_that_goes_on_is_read_again_and_stays_where_it_was() -> None:
         turns[-1] = replace(turns[-1], status="ok", text="Here it is.")
         source.turns[run.id] = tuple(turns)
         source.mark += 1
-        for _ in range(60):
-            await seat.pilot.pause(0.1)
-            if "Here it is." in seat.text:
-                break
-        assert "Here it is." in seat.text
+        await seat.until("Here it is.")
         assert "▐1 conversation▌" in seat.text
 
     drive(source, steps)
+
+
+class HeldBack(FakeSource):
+    """Gives what is new in a turn at once, and all of it only when it is let."""
+
+    def __init__(self, like: FakeSource) -> None:
+        super().__init__(like.all_runs, like.turns, requests=like.requests, wires=like.wires)
+        self.let = threading.Event()
+
+    def turn(self, run: str, number: int, *, fresh: bool = False) -> TurnView:
+        if not fresh:
+            assert self.let.wait(30)
+        return super().turn(run, number, fresh=fresh)
+
+
+def test_what_the_run_shows_of_a_turn_is_there_before_all_of_it_is_read() -> None:
+    source = HeldBack(shop())
+
+    async def steps(seat: Seat) -> None:
+        try:
+            await seat.pilot.press("enter")
+            await seat.met(lambda: "▐1 conversation▌" in seat.text and "book_refund" in seat.text, settle=False)
+            assert "EARLIER" not in seat.text or "reading" in seat.line("EARLIER")
+            await seat.pilot.press("2")
+            # the request tab tells nothing that is half known
+            await seat.met(lambda: "▐2 request" in seat.text and "reading …" in seat.text, settle=False)
+            assert seat.app.screen.subject().value is None
+            await seat.pilot.press("1")
+        finally:
+            source.let.set()
+        await seat.settle()
+        assert "59 messages" in seat.line("EARLIER")
+
+    drive(source, steps, run=REFUND, turn=31)
+
+
+def test_a_large_text_is_not_written_out_to_name_what_lays_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = shop()
+    turns = list(source.turns[REFUND])
+    call = replace(turns[30].tool_calls[0], result="\n".join(f"row {n}" for n in range(20_000)))
+    turns[30] = replace(turns[30], tool_calls=(call,))
+    source.turns[REFUND] = tuple(turns)
+    written: list[int] = []
+    monkeypatch.setattr(Body, "__repr__", lambda body: written.append(len(body.text)) or "body")
+
+    async def steps(seat: Seat) -> None:
+        await seat.press("4", "G")
+        assert "row 19999" in seat.text
+        assert not written
+
+    opened(steps, source)

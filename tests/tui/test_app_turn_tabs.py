@@ -220,7 +220,7 @@ def test_findings_that_touch_the_turn_are_told_with_waste_cure_and_rule(samples:
         assert "looptape lint --explain L05" in seat.text
         assert "agents/cycle.py:66" in seat.line("caller")
         await seat.press("l")
-        assert "none for this turn · 3 more in the run" in seat.text
+        assert "none for this turn · 2 findings and 1 cycle elsewhere in the run" in seat.text
 
     at(steps, samples, turn=7, tab="findings", run="a6de3ec6d44c7d99", size=(120, 60))
 

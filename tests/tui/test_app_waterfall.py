@@ -165,6 +165,8 @@ def test_plus_and_minus_zoom_and_zero_shows_all(home: Path) -> None:
         assert len(whole) < len(bar(seat, "    1 ")) < len(near)
         await seat.press("0")
         assert bar(seat, "    1 ") == whole
+        await seat.press("L")
+        assert "the whole run is shown" in seat.text
 
     drive(source(store(home, records(STEADY))), steps, run=RUN, size=(100, 40))
 
@@ -218,11 +220,7 @@ def test_what_comes_in_while_one_looks_is_drawn(home: Path) -> None:
     async def steps(seat: Seat) -> None:
         await seat.press("w", "j")
         store(home, records([*STEADY[:2], Asked(20, 25, [Did("news", 25, 29)])]))
-        for _ in range(300):  # a busy machine takes its time
-            await seat.pilot.pause(0.1)
-            await seat.settle()
-            if "news" in seat.text:
-                break
+        await seat.until("news")
         assert "█" in seat.line("news")
         assert " 2 " in seat.chosen
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 import small_tape
 from commandline import looptape
+from looptape.tracer import paths
 from looptape.tui.data.source import StoreSource
 from looptape.tui.data.views import RunsWanted
 
@@ -33,13 +36,21 @@ def test_fewer_turns_than_asked_for_is_said(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_query_is_130(tmp_path: Path) -> None:
+    home = tmp_path / "home"
     query = "select count(*) from range(100000000000) t(a) where sqrt(a) > 3 and a % 7 = 3"
     command = [sys.executable, "-m", "looptape.tui.cli", "sql", query]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
-        time.sleep(2)
-        asked.send_signal(signal.SIGINT)
+    env = {**os.environ, "LOOPTAPE_HOME": str(home)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as asked:
+        end = time.monotonic() + 60
+        while not paths.store_file(home).exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.5)  # the store is made: the command has begun, the query soon will have
         try:
-            out, err = asked.communicate(timeout=20)
+            while asked.poll() is None and time.monotonic() < end + 60:
+                asked.send_signal(signal.SIGINT)  # again, as one does: on a busy machine one was lost at the start
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    asked.wait(5)
+            out, err = asked.communicate(timeout=60)
         finally:
             asked.kill()
     assert (asked.returncode, out, err.strip()) == (130, b"", b"")

@@ -241,3 +241,24 @@ def test_a_part_that_costs_nothing_has_a_share_of_nothing(tmp_path: Path, monkey
     rows = [line for line in looptape("why", "d" * 16).out.splitlines() if line.startswith(("retries", "failed calls"))]
     assert len(rows) == 2
     assert all(" 0 % " in row and "-0" not in row for row in rows)
+
+
+def test_a_fork_that_owns_no_turn_took_nothing_and_is_compared_with_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_store(home) as store:
+        found = explain(store, store.run(SUBJECT))
+    why_text.show(replace(found, turns=0, amount=found.amount * 0), {"show"})
+    said = capsys.readouterr().out
+    assert "took nothing of its own: its " in said
+    assert "fewer" not in said
+    assert "cause" not in said
+
+
+def test_beside_its_title_a_long_title_does_not_push_the_figures_away(home: Path) -> None:
+    with open_store(home) as store:
+        found = explain(store, store.run(SUBJECT))
+    long = replace(found, run=replace(found.run, name="a title that nobody can read at a glance"))
+    assert "".join(str(getattr(p, "text", p)) for p in why_text.headline(long, short=True)[0]).startswith(
+        "this run took $"
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
 import long_tape
+from looptape.tracer import tape
 from looptape.tracer.store import Store, memory_store
 from looptape.tui.data import run_reading
 from looptape.tui.data.source import Gate
@@ -88,6 +90,31 @@ def test_the_fresh_part_of_a_request_is_what_the_turn_before_did_not_have(store:
     assert fresh.messages == whole.messages[whole.kept :]
     assert len(fresh.messages) == 2
     assert fresh.kept == 0
+
+
+def test_it_is_the_same_where_the_history_was_replaced_cut_or_said_again() -> None:
+    lists = ("abc", "abcde", "axc", "axcd", "axcd", "ax", "axyz", "", "q", "axcd")
+    with memory_store() as store:
+        store.ingest(talk(lists))
+        for turn in range(1, len(lists) + 1):
+            whole, fresh = store.request(RUN, turn), store.request(RUN, turn, fresh=True)
+            assert "".join(m["content"] for m in whole.messages) == lists[turn - 1]
+            assert fresh.messages == whole.messages[whole.kept :]
+
+
+def talk(lists: Sequence[str]) -> Iterator[tape.Record]:
+    """A run whose requests hold these one-letter messages, each list written down as what it keeps of the one before."""
+    yield {"kind": "run_start", "run": RUN, "at": 1, "source": "sdk"}
+    before = ""
+    for number, letters in enumerate(lists, 1):
+        keep = 1 if letters and letters[:1] == before[:1] else 0  # less than it could be: what is the same comes again
+        blobs = [tape.blob(json.dumps({"role": "user", "content": letter})) for letter in letters[keep:]]
+        yield from blobs
+        yield {
+            "kind": "turn_start", "run": RUN, "turn": number, "at": number, "api": "anthropic.messages", "mode": "full",
+            "keep": keep, "append": [b["hash"] for b in blobs], **({"base": number - 1} if keep else {}),
+        }  # fmt: skip
+        before = letters
 
 
 def test_readers_share_the_store_and_a_writer_is_alone() -> None:

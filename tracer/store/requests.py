@@ -38,6 +38,10 @@ def request(con: Connection, run: str, number: int, *, fresh: bool = False) -> R
     lying = place.of_run(con, run)
     near = {row["number"]: row for row in select(con, _TURN.format(place=lying), [encode(run), number - 1, number])}
     turn = near.get(number) or _turn(con, run, number, lying)
+    if fresh and number - 1 in near and _sent_whole(turn) and _sent_whole(near[number - 1]):
+        ids = _new(con, run, number, lying)
+        bodies = texts(con, ids)
+        return Request(tuple(_message(con, i, bodies) for i in ids), None, None, {}, 0)
     lists = _lists(con, run, number, lying)
     seen = _seen(con, run, turn, lying, lists)
     before = _seen(con, run, near[number - 1], lying, lists) if number - 1 in near else []
@@ -116,6 +120,28 @@ def _lists(con: Connection, run: str, number: int, lying: str) -> dict[int, list
         at: [blob for blob, first, last in rows if first <= at and (last is None or last >= at)]
         for at in (number - 1, number)
     }
+
+
+def _sent_whole(turn: Row) -> bool:
+    """True where the client sent all that the model saw (or where all of it was written down)."""
+    return turn["message_count"] is not None and (turn["mode"] in (None, "full") or bool(turn["keep"]))
+
+
+def _new(con: Connection, run: str, number: int, lying: str) -> list[int]:
+    """Blob ids of the messages behind those that the turn before had too; tens of thousands stay where they are."""
+    query = (
+        "with near as (select position, blob, first_turn <= ? as was, coalesce(last_turn >= ?, true) as stands "  # noqa: S608
+        f"from base.spans where run = ? and first_turn <= ? and (last_turn is null or last_turn >= ?){lying}) "
+        "select position, blob, was, stands from near "
+        "where position >= (select min(position) from near where was <> stands) order by position"
+    )
+    rows = con.execute(query, [number - 1, number, encode(run), number, number - 1]).fetchall()
+    before = {position: blob for position, blob, was, _ in rows if was}
+    now = [(position, blob) for position, blob, _, stands in rows if stands]
+    same = 0
+    while same < len(now) and before.get(now[same][0]) == now[same][1]:
+        same += 1
+    return [blob for _, blob in now[same:]]
 
 
 def _sent(con: Connection, run: str, turn: Row, lying: str) -> list[int]:

@@ -68,12 +68,12 @@ def migrate(con: Connection) -> None:
 
 
 def _meta(con: Connection) -> dict[str, str]:
-    known = con.execute(
-        "select count(*) from duckdb_tables() where schema_name = 'base' and table_name = 'meta' and not temporary"
-    ).fetchone()
-    if not known or not known[0]:
+    import duckdb
+
+    try:
+        return dict(con.execute("select key, value from base.meta").fetchall())
+    except duckdb.CatalogException:  # an empty file
         return {}
-    return dict(con.execute("select key, value from base.meta").fetchall())
 
 
 def _script(name: str) -> str:

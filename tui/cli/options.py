@@ -25,7 +25,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.@+-]+")  # a shell puts a completed word on th
 
 def run_argument(name: str = "run", *, nargs: int = 1, required: bool = True) -> Callable[[Any], Any]:
     """The RUN argument, completed by Tab from the store's newest runs."""
-    return click.argument(name, metavar="RUN", nargs=nargs, required=required, shell_complete=_complete)
+    return click.argument(
+        name, metavar="RUN" if required else "[RUN]", nargs=nargs, required=required, shell_complete=_complete
+    )
 
 
 def json_option(function: Any) -> Any:

@@ -15,6 +15,8 @@ from .. import report
 def main(argv: list[str]) -> int:
     """Open the app where the page's server listens; the exit status."""
     os.environ["TEXTUAL_DRIVER"] = f"{__package__.rpartition('.')[0]}.web.driver:Driver"
+    for name in ("TMUX", "STY"):  # the server's terminal may be one of these; the page is not
+        os.environ.pop(name, None)
     with contextlib.redirect_stdout(sys.stderr):  # stdout is the line to the server: whatever else speaks, speaks there
         return report.guard(lambda: _open(argv[0] if argv else None))
 

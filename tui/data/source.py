@@ -159,7 +159,7 @@ class StoreSource:
                 request, trouble = store.request(run, number, fresh=fresh), None
             except LooptapeError as error:
                 request, trouble = None, str(error)
-            return TurnView(found, turns[number], request, turns.get(number - 1), found.turns, trouble)
+            return TurnView(found, turns[number], request, turns.get(number - 1), found.turns, trouble, fresh)
 
     def ask(self, question: Callable[[Store], T]) -> T:
         """The answer to a question; the journals are not looked at for it."""

@@ -128,6 +128,7 @@ class TurnView:
         before: The turn before it, whose results came in; None for the first.
         last: Number of the run's last turn.
         request_trouble: Why there is no request.
+        fresh: The request has only the messages that were new in the turn.
     """
 
     run: Run
@@ -136,6 +137,7 @@ class TurnView:
     before: Turn | None = None
     last: int = 0
     request_trouble: str | None = None
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,11 @@ class Line(ModalScreen[str | None]):
         else:
             self.dismiss(text)
 
+    def renew(self) -> None:
+        """There is more to offer now; what was chosen meanwhile stays."""
+        if self.is_mounted and not self._moved:
+            self._show()
+
     def _take(self) -> None:
         offer = self.listing.selected
         if offer is not None:

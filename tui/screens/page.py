@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 
 class Page(Screen[int]):
-    """A screen of the app. Subclasses give ``KEYS`` and compose their own middle."""
+    """A screen of the app. Subclasses give ``KEYS`` and compose their own middle; ``SIGNS`` are explained in the menu of keys."""
 
     KEYS: Sequence[keymap.Key] = ()
+    SIGNS: Sequence[tuple[str, str]] = ()
     AUTO_FOCUS = ""
 
     def __init__(self) -> None:
@@ -132,9 +133,11 @@ class Page(Screen[int]):
 
         keys = [k for k in self.loop_app.rebound(self.all_keys()) if k.action not in ("keys", "tab_at")]
         choices = [Choice(k.name, k.help, k.label, keymap.group_of(k.name)) for k in keys]
+        choices += [Choice(f"sign {sign}", says, sign, "sign") for sign, says in self.SIGNS]
         actions = {k.name: k.action for k in keys}
+        title = "keys valid here, and signs" if self.SIGNS else "keys valid here"
         self.app.push_screen(
-            Menu("keys valid here", choices, verb="do it"), lambda name: self.do(actions[name]) if name else None
+            Menu(title, choices, verb="do it"), lambda name: self.do(actions[name]) if name in actions else None
         )
 
     def do(self, action: str) -> None:

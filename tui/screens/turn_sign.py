@@ -5,6 +5,17 @@ from __future__ import annotations
 from ..data.views import TurnRow
 from ..widgets.cells import Span, Spans
 
+MEANT = (
+    ("✗", "a turn with an error"),
+    ("●", "a turn that goes on"),
+    ("◌", "a turn that was cut short"),
+    ("›", "a word of the user came in"),
+    ("▤", "compaction: the history was replaced"),
+    ("⟳", "tried more than once"),
+    ("⎇", "inherited from the parent run"),
+)
+"""Every sign of a turn in words."""
+
 
 def mark(row: TurnRow) -> Spans:
     """One sign for what is special about a turn; what is wrong comes first."""

@@ -18,12 +18,13 @@ _LONG, _ROWS = 1000, 5  # characters and lines of a value that came or went
 _MARKS = {"removed": ("[-", "-]", "bad"), "added": ("{+", "+}", "good")}
 
 
-def first(found: Divergence, what: str, kind: str) -> str:
-    """``first divergence: turn 5 (b: 6), calls[1].arguments.path edited``."""
+def first(found: Divergence, what: str, kind: str, sides: str = "ab") -> str:
+    """``first divergence: turn 5 of a, 6 of b: calls[1].arguments.path edited``. ``sides``: what they are called."""
     if found.change is None:
-        side, number = ("a", found.a) if found.a is not None else ("b", found.b)
+        side, number = (sides[0], found.a) if found.a is not None else (sides[1], found.b)
         return f"{what}: turn {number} is only in {side}"
-    turn = f"turn {found.a}" if found.a == found.b or kind == "turns" else f"turn {found.a} of a, {found.b} of b"
+    both = found.a == found.b or kind == "turns"
+    turn = f"turn {found.a}" if both else f"turn {found.a} of {sides[0]}, {found.b} of {sides[1]}"
     where = title(found.change)
     return f"{what}: {where}" if kind == "turns" else f"{what}: {turn}: {where}"
 
@@ -50,12 +51,12 @@ def alone(found: Diff, side: str, number: int) -> str:
     return short(calls or turn.text or turn.status, 160)
 
 
-def summary(found: Diff) -> str:
-    """``3 turns differ, 1 only in a, 12 the same``."""
+def summary(found: Diff, sides: str = "ab") -> str:
+    """``3 turns differ, 1 only in a, 12 the same``. ``sides``: what they are called."""
     differ = sum(1 for p in found.pairs if p.changes)
     only = [sum(1 for p in found.pairs if getattr(p, other) is None) for other in ("b", "a")]
     said = [f"{counted(differ, 'turn')} differ{'s' if differ == 1 else ''}"] if differ else []
-    said += [f"{n:,} only in {side}" for n, side in zip(only, "ab", strict=True) if n]
+    said += [f"{n:,} only in {side}" for n, side in zip(only, sides, strict=True) if n]
     same = sum(1 for p in found.pairs if p.same)
     return ", ".join([*said, f"{same:,} the same"])
 

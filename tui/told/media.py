@@ -58,11 +58,15 @@ def without_blobs(value: Any) -> Any:
     return value
 
 
-def plain(text: str) -> str:
-    """A text with the blobs in it named: data URIs, and what is base64 as a whole."""
+def plain(text: str, seen: int | None = None) -> str:
+    """A text with the blobs in it named: data URIs, and what is base64 as a whole.
+
+    Args:
+        seen: Only so many characters of the beginning are going to be shown: no blob is looked for behind them.
+    """
     if len(text) < 64:
         return text
-    if "base64," in text:
+    if "base64," in text[:seen]:
         text = _URI.sub(lambda m: f"[{_named('', m['type'], m['data'], None)}]", text)
     return f"[{_named('', None, text, None)}]" if _is_base64(text) else text
 

@@ -24,6 +24,7 @@ COLUMNS = (
 )
 AVOIDABLE = ("cycles", "retries", "failed_calls", "cache_breaks")
 """Causes that nobody wants: where nothing is usual they come first, since every run reads and writes."""
+_LONG_TITLE = 24
 _WORTH = Decimal("0.05")  # the share of the whole from which an avoidable cause leads
 
 
@@ -33,6 +34,8 @@ def show(found: Explanation, commands: Collection[str]) -> None:
         report.out(*line)
     for note in found.notes:
         report.out(Styled(note, "dim"))
+    if _owns_nothing(found):
+        return
     parts = [p for p in found.parts if abs(p.amount) >= _least(found) or p.turns]
     if parts:
         report.out("")
@@ -46,12 +49,22 @@ def show(found: Explanation, commands: Collection[str]) -> None:
         report.table((Column("look at"), Column("", grow=True)), places)
 
 
-def headline(found: Explanation) -> list[tuple[report.Part, ...]]:
-    """The first lines: what it cost beside the usual, and where most of the difference went."""
+def headline(found: Explanation, *, short: bool = False) -> list[tuple[report.Part, ...]]:
+    """The first lines: what it cost beside the usual, and where most of the difference went.
+
+    Args:
+        short: A run with a long title is "this run": where the title stands beside it, the figures matter more.
+    """
     name = fmt.run_title(found.run)
+    if short and len(name) > _LONG_TITLE:
+        name = "this run"
     amount = _amount(found.unit, found.amount)
     turns = fmt.counted(found.turns, "turn")
     top = next((p for p in found.parts if p.cause != "unexplained" and p.amount * _sign(found) > 0), None)
+    if _owns_nothing(found):
+        whole, parent = found.run.turns, found.run.parent
+        held = f"{'is' if whole == 1 else 'are'} {f'those of {parent.run[:8]}' if parent is not None else 'counted in another run'}"
+        return [(Styled(f"{name} took nothing of its own: its {fmt.counted(whole, 'turn')} {held}", "bold"),)]
     if found.usual.amount is None:
         lines: list[tuple[report.Part, ...]] = [(Styled(f"{name} took {amount} and {turns}", "bold"),)]
         if (saved := _avoidable(found)) is not None:
@@ -68,6 +81,11 @@ def headline(found: Explanation) -> list[tuple[report.Part, ...]]:
         word = "Most of it" if abs(top.amount) * 2 >= abs(found.difference) else "The largest part"
         lines.append((f"{word}: {_cause(found, top)}, {_amount(found.unit, abs(top.amount))}. {top.what}",))
     return lines
+
+
+def _owns_nothing(found: Explanation) -> bool:
+    """True for a fork that was answered by its recording to the end: nothing of it is to be explained."""
+    return bool(found.run.turns) and not found.turns and not found.amount
 
 
 def _avoidable(found: Explanation) -> Part | None:

@@ -18,7 +18,10 @@ def check(host: str | None, origin: str | None, port: int) -> str:
     Raises:
         Refused: 403.
     """
-    check_host(host)
+    try:
+        check_host(host)
+    except Refused:  # its words name an option of the receiver, which is not here
+        raise Refused(403, f"the host {(host or '')[:100]!r} is not this machine's loopback") from None
     name, called = _place(f"//{host or ''}")
     if name is None or called != port:
         raise Refused(403, f"the host {(host or '')[:100]!r} is not this server")

@@ -132,10 +132,10 @@ def _leaves(blocks: Iterable[Block], folds: Folds, path: tuple[Fold, ...], shown
 
 def _cut(block: Body) -> Iterator[Head | Body]:
     """A text of which only the first lines are shown; a line says how much is left out."""
-    lines = block.text.split("\n")
+    lines = block.text.split("\n", block.most + 1)  # the rest stays in one piece: it may be 20 MB
     most, note = block.most, ""
     if len(lines) > most + 1:
-        note = f"… {len(lines) - most:,} more lines"
+        note = f"… {2 + lines[-1].count(chr(10)):,} more lines"
     else:
         most = len(lines)
     kept = "\n".join(lines[:most])

@@ -86,6 +86,11 @@ def fit(spans: Spans, width: int, *, right: bool = False) -> Spans:
     return tuple(out)
 
 
+def cut(spans: Spans, width: int) -> Spans:
+    """The spans, cut with an ellipsis where they take more than ``width`` cells; never padded."""
+    return spans if width_of(spans) <= width else fit(spans, width)
+
+
 def segments(spans: Spans, styles: Styles, base: Style) -> list[Segment]:
     """Cleaned spans as segments. ``base`` gives the background."""
     plain = styles["text"]

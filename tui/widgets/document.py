@@ -187,7 +187,7 @@ def _again(before: Layout | None, leaf: Leaf, width: int, folds: Folds) -> Secti
     if place is None:
         return None
     section = before.sections[place]
-    same = section.leaf.block is leaf.block and section.closed == folds.closed.get(leaf.number, frozenset())
+    same = section.leaf.block == leaf.block and section.closed == folds.closed.get(leaf.number, frozenset())
     return section._replace(leaf=leaf) if same else None
 
 

@@ -307,7 +307,7 @@ class TextPane(PaintedScroll, can_focus=True):
 
     def _aside(self, work: WorkType[None], group: str) -> None:
         """Run it beside the keys; a newer one of the group takes its place."""
-        self.run_worker(work, exclusive=True, group=group)
+        self.run_worker(work, exclusive=True, group=group, description=group)  # else Textual writes out the document
 
     async def _arrange_aside(self, document: Document, width: int, folds: Folds, before: Layout, turn: int) -> None:
         layout = await asyncio.to_thread(lay_out, document, width, folds, before=before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from .blocks import Block, Body, Document, Fold, Folds, leaves
@@ -98,7 +99,10 @@ def beginning(document: Document, known: Layout, most: int) -> tuple[Document, b
 
     Texts that stand in the known layout cost nothing.
     """
-    there = {id(section.leaf.block) for section in known.sections}
+    there: dict[int, list[Body]] = {}
+    for section in known.sections:
+        if isinstance(section.leaf.block, Body):
+            there.setdefault(len(section.leaf.block.text), []).append(section.leaf.block)
     out: list[Block] = []
     left = most
     for block in document:
@@ -109,8 +113,8 @@ def beginning(document: Document, known: Layout, most: int) -> tuple[Document, b
     return document, True
 
 
-def _first(block: Block, left: int, there: set[int]) -> tuple[Block, int, bool]:
-    if isinstance(block, Body) and not block.most and id(block) not in there:
+def _first(block: Block, left: int, there: Mapping[int, Sequence[Body]]) -> tuple[Block, int, bool]:
+    if isinstance(block, Body) and not block.most and block not in there.get(len(block.text), ()):
         if len(block.text) > left:
             return replace(block, text=block.text[:left], whole=False), 0, False
         left -= len(block.text)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from loop_turns import Loud, call, findings, labelled, numbered, turn
 from looptape.replay.cycles import CycleDetector, TurnSeen
 from testdata import require
@@ -46,7 +47,7 @@ TURNS = st.lists(
 
 
 @given(TURNS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_alerts_on_a_prefix_are_the_alerts_of_the_whole_run_up_to_there(turns):
     turns = numbered(turns)
     whole = Loud("r")
@@ -57,7 +58,7 @@ def test_alerts_on_a_prefix_are_the_alerts_of_the_whole_run_up_to_there(turns):
 
 
 @given(TURNS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_finding_lies_in_the_run_and_its_waste_in_its_turns(turns):
     turns = numbered(turns)
     detector = Loud("r")

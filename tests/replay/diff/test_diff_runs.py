@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import conversation_tape as talk
+from examples import examples
 from looptape.replay.diff import Diff, Side, diff, side
 from looptape.tracer.errors import UsageError
 from looptape.tracer.importers import import_path
@@ -74,7 +75,7 @@ step = st.tuples(
 )
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(step, max_size=8), st.lists(step, max_size=8))
 def test_any_run_against_itself_is_empty_and_another_covers_every_turn_once(a: list[Step], b: list[Step]) -> None:
     found = compared(loop(*a), loop(*b))

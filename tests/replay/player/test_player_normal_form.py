@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from looptape.replay.matching import in_message
 from looptape.replay.player.normalise import Normaliser
 from looptape.replay.player.rules import around
@@ -19,7 +20,7 @@ pieces = st.sampled_from(
      "2026-11-29T10:00:00Z", "4f0c8f1e-0000-4000-8000-000000000001", "toolu_01AbCdEfGhIjKlMnOp", "/home/dev/x", "/tmp/tmpab12cd/x",
      "/home/dev/demo/src", "<id>", "<time>", "November 29, 2026", "{", "\"", "<system-", "reminder>"]
 )  # fmt: skip
-relaxed = settings(deadline=None, max_examples=60)
+relaxed = settings(deadline=None, max_examples=examples(60))
 texts = st.lists(pieces, max_size=6).map("".join) | st.text(max_size=20)
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from([1.0, 0.5]) | texts
 values = st.recursive(
@@ -67,7 +68,7 @@ def alike(draw):
     return one, other
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(alike())
 def test_two_messages_are_equal_in_normal_form_just_when_every_difference_has_its_rule(pair):
     one, other = pair
@@ -101,7 +102,7 @@ def leaves(value, path=""):
             yield at, value, key
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(bodies)
 def test_equal_bodies_always_match(body):
     for match in ("normalised", "exact", "dialogue"):
@@ -110,7 +111,7 @@ def test_equal_bodies_always_match(body):
         assert program.verdict().ok
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(bodies, st.data())
 def test_any_single_edit_is_reported_at_exactly_its_path_in_exact_mode(body, data):
     edited = json.loads(json.dumps(body))
@@ -122,7 +123,7 @@ def test_any_single_edit_is_reported_at_exactly_its_path_in_exact_mode(body, dat
     assert caught.value.paths == (f"$.{path}",)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.data())
 def test_served_and_unconsumed_are_always_what_was_recorded(words, data):
     turns = [

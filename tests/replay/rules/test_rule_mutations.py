@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from looptape.replay.recording import Recording, load
 from looptape.replay.rules import RULES, lint_facts
 from looptape.replay.rules.facts import facts_of
@@ -269,7 +270,7 @@ def test_the_run_is_healthy_before(name: str) -> None:
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{m.rule} {m.plant.__name__}")
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(name=st.sampled_from(sorted(RUNS)), share=st.floats(0, 1), seed=st.integers(0, 10_000))
 def test_a_planted_fault_is_seen_by_its_rule_and_no_other(
     mutation: Mutation, name: str, share: float, seed: int

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from composed import Composed, Step, healthy
+from examples import examples
 from looptape.replay.cycles import CycleFinding, Waste
 from looptape.replay.why import CAUSES, Explanation, explain
 from looptape.replay.why.account import Account, Child, Entry
@@ -287,7 +288,7 @@ STEPS = st.lists(
 ).map(lambda steps: [replace(steps[0], again=False), *steps[1:]])
 
 
-@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(mine=STEPS, other=STEPS)
 def test_stored_runs_of_any_kind_sum_to_their_difference(mine: list[Step], other: list[Step]) -> None:
     with memory_store() as store:
@@ -342,7 +343,7 @@ def turn_of(number: int, step: Step) -> Turn:
                 tool_calls=(call,) if call else ())  # type: ignore[arg-type]  # fmt: skip
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), unit=st.sampled_from(["usd", "tokens"]))
 def test_the_parts_sum_to_the_difference_whatever_the_runs(data: st.DataObject, unit: str) -> None:
     mine, other = data.draw(accounts(unit)), data.draw(accounts(unit))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import IMPORTERS
@@ -195,13 +196,13 @@ def test_nobody_else_takes_a_trajectory_for_theirs() -> None:
     assert not atif.recognise(b'{"steps": []}')
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(_document()))
 def test_damaged_trajectories_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     read_whatever_it_is(atif, data)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(_document()))
 def test_damaged_trajectories_are_stored_and_can_be_read_back(data: bytes) -> None:
     store_whatever_it_is(atif, data)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from imported import Imported, read
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError
@@ -219,7 +220,7 @@ def test_the_capture_agrees_with_its_truth() -> None:
     assert "claude-code-20250219" in params["betas"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_damaged_folders_never_raise(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     bodies = _session(tmp_path_factory.mktemp("fuzz"))

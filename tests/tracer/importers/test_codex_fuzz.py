@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from codex_rollout import Rollout
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from looptape.tracer.importers.codex import codex
 from looptape.tracer.importers.trajectories import gemini_cli, opencode
 
@@ -129,25 +130,25 @@ def lines(draw: st.DrawFn, valid: list[Any]) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-@settings(max_examples=120, **MODES)  # type: ignore[arg-type]
+@settings(max_examples=examples(120), **MODES)  # type: ignore[arg-type]
 @given(lines(_rollout()))
 def test_damaged_rollouts_never_raise(data: bytes) -> None:
     read_whatever_it_is(codex, data)
 
 
-@settings(max_examples=120, **MODES)  # type: ignore[arg-type]
+@settings(max_examples=examples(120), **MODES)  # type: ignore[arg-type]
 @given(damaged(_chat()))
 def test_damaged_chats_never_raise(data: bytes) -> None:
     read_whatever_it_is(gemini_cli, data)
 
 
-@settings(max_examples=120, **MODES)  # type: ignore[arg-type]
+@settings(max_examples=examples(120), **MODES)  # type: ignore[arg-type]
 @given(lines(_store()))
 def test_damaged_stores_never_raise(data: bytes) -> None:
     read_whatever_it_is(opencode, data)
 
 
-@settings(max_examples=12, **MODES)  # type: ignore[arg-type]
+@settings(max_examples=examples(12), **MODES)  # type: ignore[arg-type]
 @given(lines(_rollout()), damaged(_chat()), lines(_store()))
 def test_what_is_left_of_them_is_stored_and_read_back(rollout: bytes, chat: bytes, store: bytes) -> None:
     store_whatever_it_is(codex, rollout)

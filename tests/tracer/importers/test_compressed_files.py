@@ -117,7 +117,7 @@ def test_a_bomb_is_stopped_at_a_limit_that_is_named(
 
 def test_what_shrinks_well_but_is_small_is_no_bomb(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "small.gz"
-    file.write_bytes(gzip.compress(_session() + b"\n" * (4 << 20)))
+    file.write_bytes(gzip.compress(_session() + (b" " * 1023 + b"\n") * 4096))
 
     assert import_path(store, file)[0].turns == 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -119,16 +120,29 @@ def step(store: Store, path: Path, mark: Mark | None) -> Mark | None:
     return mark
 
 
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """By the name of a format: where its file lies, what is in it, and what a store holds that took it in at once."""
+
+    @functools.cache
+    def made(name: str) -> tuple[Path, bytes, list[Any]]:
+        path = tmp_path_factory.mktemp(name) / f"{SESSION}.jsonl"
+        text = MADE[name]().encode()
+        path.write_bytes(text)
+        return path, text, whole(path)
+
+    return made
+
+
 @pytest.mark.parametrize("name", MADE)
 @given(st.data())
 @settings(max_examples=5, deadline=None)
-def test_growth_in_any_steps_gives_what_the_whole_file_gives(name, tmp_path_factory, data):
-    text = MADE[name]().encode()
-    path = tmp_path_factory.mktemp("sessions") / f"{SESSION}.jsonl"
+def test_growth_in_any_steps_gives_what_the_whole_file_gives(name, session, data):
+    path, text, at_once = session(name)
     cuts = sorted(data.draw(st.lists(st.integers(1, len(text) - 1), max_size=3, unique=True)))
     got, _ = grown(path, text, cuts)
 
-    assert got == whole(path)
+    assert got == at_once
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from claude_session import SessionLines, call
+from examples import examples
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import IMPORTERS, recognise, tape
@@ -100,7 +101,7 @@ def _read(importer: Any, data: bytes) -> tuple[list[dict[str, Any]], Notes]:
     return list(importer.records(Source("-", stream=io.BytesIO(data)), notes, Context())), notes
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_damaged(VALID))
 def test_damaged_sessions_never_raise_and_give_records_that_a_tape_can_hold(data: bytes) -> None:
     records, notes = _read(claude_code, data)
@@ -114,7 +115,7 @@ def test_damaged_sessions_never_raise_and_give_records_that_a_tape_can_hold(data
         assert set(record.get("append", ())) <= known, "a blob precedes its first reference"
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_damaged(VALID))
 def test_damaged_sessions_are_stored_and_can_be_read_back(data: bytes) -> None:
     with memory_store() as store:
@@ -126,7 +127,7 @@ def test_damaged_sessions_are_stored_and_can_be_read_back(data: bytes) -> None:
                 assert all(c.ms is None or c.ms >= 0 for c in turn.tool_calls)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_damaged(TAPE))
 def test_damaged_tapes_never_raise_but_for_a_newer_version(data: bytes) -> None:
     try:
@@ -137,7 +138,7 @@ def test_damaged_tapes_never_raise_but_for_a_newer_version(data: bytes) -> None:
     assert notes.runs or not records or all(r["kind"] == "blob" for r in records)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_recognised_or_refused(data: bytes) -> None:
     with contextlib.suppress(LooptapeError):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import inspect_logs as logs
 from corpus_counts import entries
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import Imported, read
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import IMPORTERS, compressed
@@ -384,19 +385,19 @@ def test_other_files_are_not_taken_for_a_log() -> None:
     assert not any(i.recognise(logs.document(logs.sample())) for i in IMPORTERS if i is not inspect_ai)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(json.loads(logs.document(logs.sample()))))
 def test_damaged_logs_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     read_whatever_it_is(inspect_ai, data)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(json.loads(logs.document(logs.sample()))))
 def test_damaged_logs_are_stored_and_can_be_read_back(data: bytes) -> None:
     store_whatever_it_is(inspect_ai, data)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 3000), st.binary(max_size=4)), max_size=4), st.integers(0, 400))
 def test_damaged_archives_never_raise_and_are_never_lost_without_a_word(
     changes: list[tuple[int, bytes]], cut: int
@@ -407,7 +408,7 @@ def test_damaged_archives_never_raise_and_are_never_lost_without_a_word(
     read_whatever_it_is(inspect_ai, bytes(data[: len(data) - cut] if cut < 40 else data))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.platforms import langfuse
@@ -129,7 +130,7 @@ def test_other_documents_with_a_type_are_not_taken_for_observations() -> None:
     assert not langfuse.recognise(b'{"data": [{"id": "x"}]}')
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(TRACE))
 def test_damaged_exports_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     read_whatever_it_is(langfuse, data)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.platforms import langsmith
@@ -132,7 +133,7 @@ def test_javascript_times_are_milliseconds() -> None:
     assert read(langsmith, json.dumps(one)).of("turn_start")[0]["at"] == 1775815864250000
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(RUNS))
 def test_damaged_exports_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     read_whatever_it_is(langsmith, data)

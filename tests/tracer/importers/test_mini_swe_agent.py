@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from corpus_counts import entries
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.trajectories import mini_swe_agent
@@ -186,7 +187,7 @@ def test_plain_message_lists_are_not_taken_for_a_trajectory() -> None:
     assert not mini_swe_agent.recognise(json.dumps({"messages": plain}).encode())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(_document()))
 def test_damaged_trajectories_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     read_whatever_it_is(mini_swe_agent, data)

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.trajectories import openhands
@@ -126,7 +127,7 @@ def test_other_lists_with_a_kind_are_not_taken_for_events() -> None:
     assert not openhands.recognise(b'{"kind": "ActionEvent"}')
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(EVENTS))
 def test_damaged_events_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     read_whatever_it_is(openhands, data)

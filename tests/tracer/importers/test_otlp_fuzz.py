@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from imported import read
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import otlp
@@ -84,7 +85,7 @@ def imported(data):
 _PLACES = [(number, path) for number, seed in enumerate(_SEED) for path in places(seed) if path]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(_PLACES), _ODD), min_size=1, max_size=3))
 def test_odd_values_anywhere_are_no_traceback(changes):
     seeds = list(_SEED)
@@ -97,7 +98,7 @@ def test_odd_values_anywhere_are_no_traceback(changes):
     assert found.notes.counts["objects"] + found.notes.counts["skipped"] >= 1
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_json_text_inside_attributes_may_be_anything(data):
     names = [
@@ -133,7 +134,7 @@ def test_json_text_inside_attributes_may_be_anything(data):
     read(otlp, json.dumps(request(*made, scope="logfire.openai")))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 6000), st.binary(max_size=4), st.integers(0, 40))
 def test_torn_and_overwritten_bytes_are_named_and_the_rest_is_read(position, noise, cut):
     whole = "\n".join(json.dumps(s) for s in _SEED).encode()
@@ -160,7 +161,7 @@ def protobuf_seed():
     return made.SerializeToString()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 200), st.binary(max_size=3), st.integers(0, 8))
 def test_broken_protobuf_is_refused_with_a_cure_or_read(position, noise, cut):
     whole = protobuf_seed()

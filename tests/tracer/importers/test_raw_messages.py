@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from imported import Imported, read
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError
@@ -414,7 +415,7 @@ def _damaged(draw: st.DrawFn) -> bytes:
     return data.encode()[: draw(st.sampled_from([None, None, None, len(data) // 2]))]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_damaged())
 def test_damaged_files_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     raw_messages.recognise(data)
@@ -430,7 +431,7 @@ def test_damaged_files_never_raise_and_are_never_lost_without_a_word(data: bytes
     assert found.notes.runs or found.notes.skipped
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_damaged())
 def test_what_is_left_of_damaged_files_can_be_stored(data: bytes) -> None:
     with contextlib.suppress(LooptapeError), memory_store() as kept:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from corpus_counts import entries
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.trajectories import swe_agent
@@ -140,7 +141,7 @@ def test_histories_of_other_formats_are_not_taken_for_a_trajectory() -> None:
     assert not swe_agent.recognise(b'{"history": [')
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged([_old(), _new()]))
 def test_damaged_trajectories_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     try:

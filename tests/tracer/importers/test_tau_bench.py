@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from corpus_counts import entries
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.trajectories import tau_bench
@@ -99,7 +100,7 @@ def test_a_cut_file_gives_nothing_but_its_line_and_reason() -> None:
     assert "not JSON" in got.notes.skipped[0]["reason"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged(RUNS))
 def test_damaged_results_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     read_whatever_it_is(tau_bench, data)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from imported import Imported, read
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError
@@ -259,7 +260,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_damaged_cassettes_never_raise_and_are_never_lost_without_a_word(data: st.DataObject) -> None:
     value = json.loads(json.dumps({"interactions": [FIRST, SECOND], "version": 1}))

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from corpus_counts import entries
 from damaged_json import damaged, read_whatever_it_is, store_whatever_it_is
+from examples import examples
 from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.trajectories import who_and_when
@@ -89,7 +90,7 @@ def test_a_long_history_is_recognised_before_its_marks_come() -> None:
     assert not who_and_when.recognise(json.dumps(other).encode())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged([CRAFTED, GENERATED]))
 def test_damaged_conversations_never_raise_and_are_never_lost_without_a_word(data: bytes) -> None:
     try:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from damaged_json import damaged
+from examples import examples
 from looptape.replay.message_parts import parts, role
 from looptape.tracer.providers import by_path, gemini, openai_responses
 
@@ -138,7 +139,7 @@ def test_a_stream_equals_the_plain_answer_and_a_cut_one_says_so() -> None:
 ODD: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 10**30, 0.5, "", [], [None], {}, {"type": []}, [[]]])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(damaged([CALLS, *_chunks()]), ODD)
 def test_odd_bodies_chunks_and_messages_never_raise(data: bytes, odd: Any) -> None:
     try:

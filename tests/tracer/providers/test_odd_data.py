@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import fakellm_anthropic
 import fakellm_openai
 import fakellm_responses
+from examples import examples
 from fakellm import Call, Step
 from fakellm_steps import Ids
 from looptape.tracer.model import Usage
@@ -83,7 +84,7 @@ def read(provider, body):
 
 
 @each_provider
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data(), times=st.integers(0, 3))
 def test_a_body_with_odd_values_is_still_an_answer(provider, data, times):
     whole = APIS[provider.API].whole(STEP, REQUEST, Ids("counter"))
@@ -92,7 +93,7 @@ def test_a_body_with_odd_values_is_still_an_answer(provider, data, times):
 
 
 @each_provider
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_a_stream_with_odd_values_still_builds_a_body(provider, data):
     dialect = APIS[provider.API]
@@ -108,7 +109,7 @@ def test_a_stream_with_odd_values_still_builds_a_body(provider, data):
 
 
 @each_provider
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_odd_requests_and_messages_are_read(provider, data):
     message = spoilt(data, data.draw(st.sampled_from(MESSAGES)), 2)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import fakellm_anthropic
 import fakellm_openai
 import fakellm_responses
+from examples import examples
 from fakellm import Call, FakeLLM, Scenario, Step
 from fakellm_steps import Ids
 from looptape.tracer import providers
@@ -53,7 +54,7 @@ def bodies(api, step):
 
 
 @each_api
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(step=steps)
 def test_a_stream_describes_the_same_answer_as_the_plain_body(api, step):
     provider = providers.by_api(api)
@@ -64,7 +65,7 @@ def test_a_stream_describes_the_same_answer_as_the_plain_body(api, step):
 
 
 @each_api
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(step=steps, data=st.data())
 def test_a_stream_cut_anywhere_says_a_part_of_the_answer(api, step, data):
     provider = providers.by_api(api)

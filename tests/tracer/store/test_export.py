@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import long_tape
 import small_tape
+from examples import examples
 from looptape.tracer import tape
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.store import memory_store
@@ -161,7 +162,7 @@ def same(left, right, run=RUN):
 
 
 @given(runs())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_any_run_survives_export_and_import(records):
     with memory_store() as first, memory_store() as second:
         assert first.ingest(records).bad == []

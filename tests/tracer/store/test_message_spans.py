@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import long_tape
+from examples import examples
 from looptape.tracer import tape
 from looptape.tracer.store import memory_store
 from looptape.tracer.store.spans import History
@@ -29,7 +30,7 @@ def lists_of(edits):
 
 
 @given(EDITS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_history_of_edits_is_rebuilt(edits):
     history, wanted = History(), {}
     for turn, (base, keep, new), messages in lists_of(edits):
@@ -39,7 +40,7 @@ def test_any_history_of_edits_is_rebuilt(edits):
 
 
 @given(EDITS, st.randoms(use_true_random=False), st.lists(st.integers(1, 11), max_size=3))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_any_history_of_edits_is_rebuilt_from_the_store(edits, pick, cuts):
     steps = list(lists_of(edits))
     records = []

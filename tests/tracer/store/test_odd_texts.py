@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import long_tape
+from examples import examples
 from looptape.tracer import tape
 from looptape.tracer.store import sync
 from looptape.tracer.store.opening import open_store
@@ -70,7 +71,7 @@ def test_odd_texts_are_stored_and_read_back_exactly(tmp_path, how):
 
 
 @given(st.text(st.characters(categories=["Cs", "L", "N", "Cc"], include_characters="\ufdd0\ufdd10ADF")))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_encoding_is_reversible_and_fit_for_utf8(text):
     coded = encode(text)
     assert decode(coded) == text

@@ -65,6 +65,21 @@ def test_clicks_lead_through_run_turn_and_compare(site: WebSite, tmp_path: Path)
     visit(site, tmp_path, steps)
 
 
+def test_a_copy_stands_in_the_browsers_clipboard_also_when_the_server_runs_in_tmux(tmp_path: Path) -> None:
+    async def steps(page: Page) -> None:
+        await page.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        await page.click("weather")
+        await page.press("y")
+        await page.until("Enter copy")
+        await page.press("y")
+        await page.until("clipboard (OSC 52); it")
+        assert await page.value("navigator.clipboard.readText()") == "55f782857383d0a3"
+
+    around = {"TMUX": "/tmp/tmux-0/none,1,0", "STY": "1.none", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    with web_site(filled(tmp_path / "home"), **around) as site:
+        visit(site, tmp_path / "profile", steps)
+
+
 def test_nothing_is_fetched_from_elsewhere_and_nothing_goes_wrong_in_the_console(site: WebSite, tmp_path: Path) -> None:
     async def steps(page: Page) -> None:
         assert await page.value("document.fonts.check(\"15px 'Roboto Mono'\")")

@@ -119,6 +119,7 @@ def test_foreign_names_and_foreign_pages_are_refused(
     status, _, body = site.get(path, {k: v.format(port=site.port) for k, v in given.items() if v is not None})
     assert status == 403
     assert b"<" not in body
+    assert b"--" not in body  # no option of another command
 
 
 def test_a_foreign_page_opens_no_websocket(site: WebSite) -> None:

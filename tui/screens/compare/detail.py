@@ -47,6 +47,13 @@ def detail(line: Line, found: Diff, look: Look) -> tuple[SideRow, ...]:
 
 def _whole(line: Line, found: Diff, look: Look) -> Iterator[SideRow]:
     """A line without changes: what stands there on both sides, or on the only one."""
+    if line.sign == "?":
+        yield heading(("a request is not recorded: what the model was given cannot be compared", "text"))
+        return
+    if line.texts is not None:
+        yield heading(("nothing differs here", "dim"))
+        yield from _texts(_laid_out(line.texts[0], look), _laid_out(line.texts[1], look), look)
+        return
     a, b = (
         next((s.turn for s in side.turns if s.turn.number == number), None)
         for side, number in zip((found.a, found.b), line.numbers, strict=True)

@@ -11,7 +11,7 @@ from ...format import ago, counted, money, run_ms, run_title, sign
 from ...format import duration as took
 from ...told import diff_lines
 from ...widgets.bars import HeadLine
-from ...widgets.cells import Column, Span, Spans
+from ...widgets.cells import Column, Span, Spans, cut, width_of
 from .rows import Line
 
 _TURNS = (
@@ -20,7 +20,7 @@ _TURNS = (
     Column("sign", " ", 1, keep=9),
     Column("bn", "B", 4, right=True, keep=9),
     Column("b", "", 26, grow=3, keep=9),
-    Column("what", "first difference of the turn", 24, grow=1, keep=3, most=44),
+    Column("what", "first difference", 24, grow=1, keep=3, most=44),
 )
 _PARTS = (
     Column("label", "part", 14, grow=2, keep=9, most=44),
@@ -39,7 +39,7 @@ _RESULTS = (
 )
 _GIVEN = (
     _RESULTS[0],
-    Column("label", "what the model was given", 14, grow=2, keep=9, most=44),
+    Column("label", "new in the request", 18, grow=2, keep=9, most=44),
     Column("a", "", 12, grow=3, keep=9),
     *_RESULTS[3:],
 )
@@ -50,6 +50,8 @@ _TOTALS = (
     Column("b", "B", 12, right=True, keep=9),
     Column("what", "difference", 12, right=True, keep=9),
 )
+_NAME = 12
+"""Cells that a name has at least in the head."""
 WIDE = 100
 """Cells from which the head also counts what differs."""
 _LEAD = 14
@@ -103,24 +105,35 @@ def _words(a: str, b: str) -> tuple[tuple[str, str], ...]:
 
 def head(found: Diff, side: int, now: int, width: int) -> tuple[HeadLine, ...]:
     """Both sides with their figures, and the first difference."""
-    return (*(_whose(found, place, place == side, now) for place in (0, 1)), _first(found, width))
+    return (*(_whose(found, place, place == side, now, width) for place in (0, 1)), _first(found, width))
 
 
-def _whose(found: Diff, place: int, chosen: bool, now: int) -> HeadLine:
+def _whose(found: Diff, place: int, chosen: bool, now: int, width: int) -> HeadLine:
     side, sums = (found.a, found.b)[place], found.totals[place]
     run = side.run
-    left: list[Span] = [
+    lead: Spans = (
         ("▸ " if chosen else "  ", "accent_strong"),
         ("AB"[place], "accent_strong" if chosen else "dim"),
-    ]
-    left += [(f" {run_title(run)}", "strong"), (f"  {run.id[:8]}", "faint")]
+    )
+    rest: list[Span] = [(f"  {run.id[:8]}", "faint")]
     if side.first is not None:
-        left.append((f"  turn {side.first}", "strong"))
-    left += [(f"  {ago(run.started_at, now)}", "dim"), (f"  {sign(run.status)} {run.status}", "bad" if run.status == "failed" else "dim")]  # fmt: skip
+        rest.append((f"  turn {side.first}", "strong"))
+    rest += [(f"  {ago(run.started_at, now)}", "dim"), (f"  {sign(run.status)} {run.status}", "bad" if run.status == "failed" else "dim")]  # fmt: skip
     facts = [_fact(run.models[0] if run.models else "")]
     facts += [_fact(took(run_ms(run, now))), _fact(counted(sums.turns, "turn"))] if side.first is None else []
     facts += [_fact(("≥" if sums.unpriced_turns and sums.cost_usd is not None else "") + money(sums.cost_usd))]
-    return tuple(left), facts
+    name: Spans = ((f" {run_title(run)}", "strong"),)
+    kept = [fact for fact in facts if fact]
+    wanted = min(width_of((*lead, *name, *rest)), width * 3 // 4)
+    while len(kept) > 1 and wanted + _facts_width(kept) > width:
+        kept.pop(0)
+    room = width - _facts_width(kept) - width_of((*lead, *rest))  # a long name is cut before the turn's number
+    return (*lead, *cut(name, max(_NAME, room)), *rest), kept
+
+
+def _facts_width(facts: Sequence[Spans]) -> int:
+    """Cells of the facts at the right end, with what stands between and before them and the margins."""
+    return sum(width_of(fact) + 3 for fact in facts) + 2
 
 
 def _fact(text: str) -> Spans:
@@ -132,11 +145,16 @@ def _first(found: Diff, width: int) -> HeadLine:
         whole = "this is the same turn" if found.kind == "turns" else "this is the same run"
         why = f"  {whole} on both sides" if found.a.name == found.b.name else ""
         return (("  no difference", "accent_strong"), (why, "dim")), ()
-    said: list[Span] = [("  " + diff_lines.first(found.first, "first difference", found.kind), "accent_strong")]
+    said: Spans = (("  " + diff_lines.first(found.first, "first difference", found.kind, "AB"), "accent_strong"),)
+    facts: list[Spans] = (
+        [((diff_lines.summary(found, "AB"), "text"),)] if found.kind == "runs" and width >= WIDE else []
+    )
     act = found.first_act
     if act is not None and act != found.first:
-        said.append((f"  · {diff_lines.first(act, 'first different act', found.kind)}", "dim"))
-    return tuple(said), [((diff_lines.summary(found), "text"),)] if found.kind == "runs" and width >= WIDE else []
+        more: Span = (f"  · {diff_lines.first(act, 'first different act', found.kind, 'AB')}", "dim")
+        if width_of((*said, more, *(span for fact in facts for span in fact))) + 4 <= width:
+            said = (*said, more)
+    return said, facts
 
 
 def value(line: Line, change: Change | None, side: int) -> tuple[str | None, str, object]:

@@ -71,7 +71,7 @@ def against(source: Source, base: Place, other: Place) -> ComparedOne:
     except LooptapeError as error:
         return ComparedOne(None, Against(other, trouble=error.what))
     found = diff(a, b)
-    first = "" if found.first is None else diff_lines.first(found.first, "", found.kind).removeprefix(": ")
+    first = "" if found.first is None else diff_lines.first(found.first, "", found.kind, "AB").removeprefix(": ")
     head = Side(a.run, (), a.first, a.last)
     return ComparedOne(head, Against(other, b.run, found.totals[1], first))
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import Any
 
 from ....replay.diff import NOTHING, Change, Diff, Pair
 from ....replay.diff.sequences import gaps, matches
@@ -29,7 +30,7 @@ class Line:
 
     Attributes:
         key: Equal for the same line in another reading.
-        sign: ``=``, ``≠``, ``-`` (only left), ``+`` (only right), ``…`` (lines left out).
+        sign: ``=``, ``≠``, ``-`` (only left), ``+`` (only right), ``?`` (not recorded), ``…`` (lines left out).
         a, b: What each side has, cut; ``bad``: which of them went wrong.
         numbers: The turns, None where a side has none.
         what: Where the difference is.
@@ -37,6 +38,7 @@ class Line:
         changes: What differs, to be told whole below.
         folded: Lines left out.
         plain: Figures: their words are not compared.
+        texts: What both sides have, whole, where that does not differ; None where the line is about whole turns.
     """
 
     key: str
@@ -50,11 +52,12 @@ class Line:
     changes: tuple[Change, ...] = ()
     folded: int = 0
     plain: bool = False
+    texts: tuple[str, str] | None = None
 
     @property
     def same(self) -> bool:
-        """True when nothing differs here."""
-        return self.sign in "=…"
+        """True when nothing is known to differ here."""
+        return self.sign in "=…?"
 
 
 def lines_of(found: Diff) -> dict[str, tuple[Line, ...]]:
@@ -77,8 +80,14 @@ def lines_of(found: Diff) -> dict[str, tuple[Line, ...]]:
 
 
 def fold(lines: Sequence[Line], around: int, opened: frozenset[str] = frozenset()) -> list[Line]:
-    """The lines with long equal stretches folded, ``around`` kept beside each difference; one line is never folded."""
-    keep = beside([line.same for line in lines], around)
+    """The lines with long equal stretches folded, ``around`` kept beside each difference; one line is never folded.
+
+    Where nothing differs, nothing is folded.
+    """
+    if all(line.same for line in lines):
+        return list(lines)
+    near = beside([line.same for line in lines], around)
+    keep = [close or line.sign == "?" for close, line in zip(near, lines, strict=True)]
     found: list[Line] = []
     at = 0
     while at < len(lines):
@@ -116,14 +125,17 @@ def _turns(found: Diff) -> Iterator[Line]:
 
 
 def _given(found: Diff) -> Iterator[Line]:
-    """Of two runs: every change of what the model was given, and the pairs where there is none."""
+    """Of two runs: every change of what the model was newly given, and the pairs where there is none."""
+    by_number = tuple({s.turn.number: s for s in side.turns} for side in (found.a, found.b))
     for pair in found.pairs:
         mine = [c for c in pair.changes if c.part in GIVEN]
         numbers = pair.a, pair.b
         if pair.a is None or pair.b is None:
             yield Line(_key(pair), _sign(pair), numbers=numbers, label="the whole turn")
         elif not mine:
-            yield Line(_key(pair), "=", numbers=numbers, label="given the same")
+            seen = (by_number[0][pair.a], by_number[1][pair.b])
+            news = ["\n\n".join(f"{who}: {text}" for who, text in one.incoming) for one in seen]
+            yield Line(_key(pair), "=", numbers=numbers, label="the same", texts=(news[0], news[1]))
         for place, change in enumerate(mine):
             yield _change(f"{_key(pair)} {place}", change, numbers)
 
@@ -149,41 +161,39 @@ def _paired(one: Sequence[ToolCall], two: Sequence[ToolCall]) -> Iterator[tuple[
 
 
 def _result(key: str, pair: Pair, place: int, a: ToolCall | None, b: ToolCall | None) -> Line:
-    texts = ["" if c is None else _line(_brought(c)) for c in (a, b)]
+    whole = ["" if c is None else _brought(c) for c in (a, b)]
+    texts = [_line(text) for text in whole]
     bad = (bool(a and a.is_error), bool(b and b.is_error))
     label = " / ".join(dict.fromkeys(c.name for c in (a, b) if c is not None))
     path = f"calls[{place + 1}]"
     mine = tuple(c for c in pair.changes if c.path.startswith(path) and c.part in ("result", "calls"))
     sign = "-" if b is None else "+" if a is None else "≠" if mine else "="
-    if not mine and a is not None and b is not None and plain_text(a.result) != plain_text(b.result):
-        mine, sign = (Change("result", "edited", f"{path}.result", _brought(a), _brought(b)),), "≠"
-    if not mine and (a is None or b is None):
-        kind = "dropped" if b is None else "inserted"
-        values = [NOTHING if c is None else _brought(c) for c in (a, b)]
-        mine = (Change("result", kind, f"{path}.result", values[0], values[1]),)
-    return Line(key, sign, texts[0], texts[1], bad, (pair.a, pair.b), _where(mine), label, mine)
+    if whole[0] != whole[1] and not any(c.part == "result" for c in mine):  # other calls: what they brought differs too
+        kind = "dropped" if b is None else "inserted" if a is None else "edited"
+        values = [NOTHING if c is None else text for c, text in zip((a, b), whole, strict=True)]
+        mine, sign = (*mine, Change("result", kind, f"{path}.result", values[0], values[1])), sign.replace("=", "≠")
+    both = (whole[0], whole[1]) if sign == "=" else None
+    return Line(key, sign, texts[0], texts[1], bad, (pair.a, pair.b), _where(mine), label, mine, texts=both)
 
 
 def _request(found: Diff) -> Iterator[Line]:
     """Of two turns: the parts of their requests, and every change of them."""
     numbers = found.pairs[0].a, found.pairs[0].b
-    requests = [side.request for side in (found.a, found.b)]
-    sizes = {
-        "params": [_size(r.params) if r else "" for r in requests],
-        "system": [_size(r.system) if r else "" for r in requests],
-        "tools": [counted(len(r.tools), "tool") if r and isinstance(r.tools, list) else "none" for r in requests],
-        "messages": [counted(len(r.messages), "message") if r else "" for r in requests],
-    }
-    for part in ("model", "params", "system", "tools", "messages"):
-        mine = [c for c in found.request if c.part == part]
-        if part == "model":
-            models = [s.turns[0].turn.model or s.turns[0].turn.request_model or "?" for s in (found.a, found.b)]
-            yield Line(
-                "model", "≠" if mine else "=", models[0], models[1], numbers=numbers, label="model", changes=tuple(mine)
-            )
-            continue
-        a, b = sizes[part]
-        yield Line(part, "≠" if mine else "=", a, b, numbers=numbers, label=part, what=_counted(mine), changes=tuple(mine))  # fmt: skip
+    models = [s.turns[0].turn.model or s.turns[0].turn.request_model or "?" for s in (found.a, found.b)]
+    mine = tuple(c for c in found.request if c.part == "model")
+    yield _part("model", models, models, numbers, mine)
+    a, b = (side.request for side in (found.a, found.b))
+    if a is None or b is None:
+        said = ["not recorded" if r is None else "recorded" for r in (a, b)]
+        yield Line("request", "?", said[0], said[1], numbers=numbers, what="not compared", label="request", plain=True, texts=("", ""))  # fmt: skip
+        return
+    for part in ("params", "system", "tools", "messages"):
+        mine = tuple(c for c in found.request if c.part == part)
+        values = [getattr(r, part) for r in (a, b)]
+        yield replace(
+            _part(part, [_sized(part, v) for v in values], [_told(v) for v in values], numbers, mine),
+            what=_counted(mine),
+        )
         for place, change in enumerate(mine):
             yield _change(f"{part} {place}", change, numbers, indent="  ")
 
@@ -191,17 +201,32 @@ def _request(found: Diff) -> Iterator[Line]:
 def _answer(found: Diff) -> Iterator[Line]:
     """Of two turns: what the model answered."""
     pair = found.pairs[0]
+    numbers = pair.a, pair.b
     turns = [s.turns[0].turn for s in (found.a, found.b)]
     for part in ("thinking", "text"):
-        a, b = (getattr(t, part) or "" for t in turns)
-        if a or b:
+        texts = [getattr(t, part) or "" for t in turns]
+        if any(texts):
             mine = tuple(c for c in pair.changes if c.part == part)
-            yield Line(part, "≠" if mine else "=", _line(a), _line(b), numbers=(pair.a, pair.b), label=part, changes=mine)  # fmt: skip
-    for part, label in (("calls", "calls"), ("status", "end")):
-        mine = tuple(c for c in pair.changes if c.part == part or (part == "calls" and c.part == "arguments"))
-        a, b = (_calls(t) if part == "calls" else t.stop_reason or t.status for t in turns)
-        if part == "status" or any(t.tool_calls for t in turns):
-            yield Line(part, "≠" if mine else "=", a, b, numbers=(pair.a, pair.b), label=label, changes=mine, what=_where(mine))  # fmt: skip
+            yield _part(part, [_line(t) for t in texts], texts, numbers, mine)
+    if any(t.tool_calls for t in turns):
+        mine = tuple(c for c in pair.changes if c.part in ("calls", "arguments"))
+        asked = ["\n".join(f"→ {c.name} {_asked(c)}" for c in t.tool_calls) for t in turns]
+        yield replace(_part("calls", [_calls(t) for t in turns], asked, numbers, mine), what=_where(mine))
+    mine = tuple(c for c in pair.changes if c.part == "status")
+    ends = [t.stop_reason or t.status for t in turns]
+    yield replace(_part("status", ends, [t.error or e for t, e in zip(turns, ends, strict=True)], numbers, mine), label="end", what=_where(mine))  # fmt: skip
+
+
+def _part(
+    part: str,
+    said: Sequence[str],
+    whole: Sequence[str],
+    numbers: tuple[int | None, int | None],
+    mine: tuple[Change, ...],
+) -> Line:
+    """A part of two turns: ``said`` in a line, ``whole`` below where it does not differ."""
+    texts = None if mine else (whole[0], whole[1])
+    return Line(part, "≠" if mine else "=", said[0], said[1], numbers=numbers, label=part, changes=mine, texts=texts)
 
 
 def _totals(found: Diff) -> Iterator[Line]:
@@ -264,11 +289,24 @@ def _asked(call: ToolCall) -> str:
     return json.dumps(call.arguments, ensure_ascii=False, separators=(",", ":"))
 
 
-def _size(value: object) -> str:
-    if value in (None, "", {}, []):
+def _sized(part: str, value: Any) -> str:
+    """How much a part of a request is."""
+    if part == "messages":
+        return counted(len(value), "message")
+    if value in (None, "", {}, [], ()):
         return "none"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return f"{short_tokens(len(text))} characters"
+    if part == "tools" and isinstance(value, list):
+        return counted(len(value), "tool")
+    return f"{short_tokens(len(_told(value)))} characters"
+
+
+def _told(value: Any) -> str:
+    """A part of a request whole, as text."""
+    if value in (None, "", {}, [], ()):
+        return ""
+    if isinstance(value, list | tuple) and all(isinstance(v, dict) and "role" in v for v in value):
+        return "\n\n".join(as_text(v) for v in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _line(text: str) -> str:

@@ -92,6 +92,9 @@ class CompareScreen(Page):
         lines = view.lines
         self.query_one(TabBar).note({i: f"{n:,} ≠" for i, v in enumerate(VIEWS[:-1]) if (n := sum(not x.same for x in lines[v]))})  # fmt: skip
         self._head()
+        if not self._differs(VIEWS[self._at]) and self._differs(VIEWS[0]):
+            self._at = 0  # the view that was asked for has no difference, another has
+            self.query_one(TabBar).choose(0)
         self._show(first=True)
 
     def _show(self, *, first: bool = False) -> None:
@@ -108,6 +111,9 @@ class CompareScreen(Page):
         self.call_after_refresh(self._centre)
         if not rows:
             self.pane.show((heading((_EMPTY.get(name, "nothing to compare"), "dim")),))
+
+    def _differs(self, view: str) -> bool:
+        return self._view is not None and any(not line.same for line in self._view.lines[view])
 
     def _centre(self) -> None:
         """Lines above the selected one are seen too."""

@@ -135,7 +135,7 @@ class CostsScreen(Page):
         by = self.loop_app.memory.get(f"costs.sort.{self._by}", "")
         if by in costs_table.orders(table):
             table = ordered(table, by)
-        self.listing.set_columns(costs_table.columns(table, self._by))
+        self.listing.set_columns(costs_table.columns(table, self._by, found.names))
         self.listing.sorted_by = by
         self.listing.show(list(table))
         self.notices([" · ".join(table.notes)] if table.notes else [])

@@ -14,8 +14,10 @@ from ...told.stats_text import HIDDEN, LIST_PRICE, SPARED, cell, titled, written
 from ...widgets.cells import Column, Span, Spans, width_of
 
 Row = Mapping[str, Any]
-BAR = 12
+BAR = 8
 """Cells of a bar."""
+NAME = 26
+"""Cells of a name that no other column takes away."""
 _WIDTHS = {"ms": 7, "share": 7, "count": 6, "tokens": 7, "money": 8, "number": 6}
 _TIMES = (("generate_ms", "generate"), ("execute_ms", "tools"), ("first_token_ms", "first token"))
 FILTERS = {"model": "model", "tool": "tool", "project": "project", "task": "task", "outcome": "outcome"}
@@ -27,14 +29,14 @@ def key_of(row: Row) -> str:
     return str(next(iter(row.values())))
 
 
-def columns(table: Table, by: str) -> tuple[Column, ...]:
+def columns(table: Table, by: str, names: Mapping[str, str]) -> tuple[Column, ...]:
     """The columns of a table: what is empty everywhere is left out; p50 and p95 stand in one, a bar beside the money."""
     listed = any(n.startswith(LIST_PRICE) for n in table.notes)
     found: list[Column] = []
     for place, field in enumerate(table.fields):
         name = field.name
         if not place:
-            found.append(Column(name, by, 14, keep=99, grow=3, most=48))
+            found.append(Column(name, by, _named(table, names), keep=99, grow=3, most=48))
             continue
         known = [v for v in table.column(name) if v]
         if by == "run" and name == "runs":
@@ -45,10 +47,18 @@ def columns(table: Table, by: str) -> tuple[Column, ...]:
         head = titled(stem) + (" / p95" if stem != name else "")
         head = head.replace("$", "list $") if listed else head
         wide = _WIDTHS.get(field.kind, 8) * (2 if stem != name else 1)
-        found.append(Column(name, head, max(wide, len(head)), right=True, keep=_importance(stem)))
-        if name == _measured(table):
-            found.append(Column("bar", "", BAR, keep=_importance("bar") + 3))
+        measured = name == _measured(table)
+        found.append(Column(name, head, max(wide, len(head)), right=True, keep=90 if measured else _importance(stem)))
+        if measured:
+            found.append(Column("bar", "", BAR, keep=_importance("models")))  # names whole before bars
     return tuple(found)
+
+
+def _named(table: Table, names: Mapping[str, str]) -> int:
+    """Cells that the names need, up to a good length: long ones are cut, so that figures stay beside them."""
+    field = table.fields[0].name
+    longest = max((width_of(cells(row, field, table, names)) for row in table), default=0)
+    return min(max(longest, 14), NAME)
 
 
 def cells(row: Row, column: str, table: Table, names: Mapping[str, str]) -> Spans:

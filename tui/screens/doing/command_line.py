@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ....tracer.errors import LooptapeError
 from ... import commands, keymap
 from ...commands import Command
+from ...format import counted
 from ...messages import Answered
+from ...safe_text import clean
 from ...themes import NAMES
 from ...widgets.bars import TabBar
 from ...widgets.filter_bar import FilterBar
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 RECENT = "command.recent"
 _KEPT = 8
+_OPEN = "open "
+_MOST = 200
+"""Runs whose names Tab completes."""
 
 
 class Bridge(Desk, Protocol):
@@ -45,7 +51,7 @@ class Bridge(Desk, Protocol):
 
 def open_line(bridge: Bridge) -> None:
     """Type a command and run it."""
-    known, memory = commands_of(bridge), bridge.loop_app.memory
+    known, memory, runs = commands_of(bridge), bridge.loop_app.memory, dict[str, str]()
     recent = [line for line in memory.get(RECENT, []) if isinstance(line, str)]
 
     def offered(line: str) -> list[Offer]:
@@ -53,6 +59,11 @@ def open_line(bridge: Bridge) -> None:
         if export is not None:
             before, path = export
             return [Offer(f"{before}{o.text}", o.help) for o in files(path)]
+        if line.lstrip().startswith(_OPEN):
+            begun = line.lstrip().removeprefix(_OPEN)
+            found = [Offer(_OPEN + name, said) for name, said in runs.items() if name.startswith(begun)]
+            if found:
+                return found
         return [Offer(b.line, b.help, b.key) for b in commands.offers(line, known, recent[:3])]
 
     def typed(line: str | None) -> None:
@@ -61,9 +72,15 @@ def open_line(bridge: Bridge) -> None:
             memory.put(RECENT, [line, *(r for r in recent if r != line)][:_KEPT])
             run(bridge, line, known)
 
-    bridge.app.push_screen(
-        Line(":", offers=offered, placeholder="a command; Tab completes, Enter runs, Esc leaves"), typed
-    )
+    line = Line(":", offers=offered, placeholder="a command; Tab completes, Enter runs, Esc leaves")
+    bridge.app.push_screen(line, typed)
+
+    def job() -> Answered:
+        with suppress(LooptapeError):  # without them one types them; `open` itself says what is wrong
+            runs.update(bridge.source.ask(_runs))
+        return Answered(line.renew)
+
+    bridge.read(job, "names")
 
 
 def commands_of(bridge: Bridge) -> list[Command]:
@@ -154,6 +171,16 @@ def _open(bridge: Bridge, value: str) -> None:
         return Answered(partial(bridge.loop_app.open_run, run_id, turn))
 
     bridge.read(job, "command")
+
+
+def _runs(store: Store) -> dict[str, str]:
+    """What the newest runs are called, and what each is; of several with a name it means the newest."""
+    from ....tracer.store import Filter
+
+    found = {"last": "the newest run"}
+    for run in store.runs(Filter(limit=_MOST)):
+        found.setdefault(run.name or run.id, f"{counted(run.turns, 'turn')}, {run.status}")
+    return {clean(name, limit=200): said for name, said in found.items()}
 
 
 def _filter(bridge: Bridge, value: str) -> None:

@@ -19,7 +19,7 @@ from ...messages import Failed
 from ...place import Place, Scope, Subject
 from ...told.lint_text import wasted
 from ...widgets.bars import HeadBar, NoticeBar
-from ...widgets.cells import Span, Spans
+from ...widgets.cells import Span, Spans, width_of
 from ...widgets.document import Head
 from ...widgets.filter_bar import FilterBar
 from ...widgets.text_pane import TextPane
@@ -159,9 +159,10 @@ class FindingsScreen(Page):
         if part:
             facts.append(((f"{len(findings):,} of {len(self._findings):,} shown", "dim"),))
         waste = wasted(together(findings))
-        second: Spans = (
-            (("wasted ", "dim"), (waste, "strong"), ("  turns told twice count once", "faint")) if waste else ()
-        )
+        second: Spans = (("wasted ", "dim"), (waste, "strong")) if waste else ()
+        note: Span = ("  turns told twice count once", "faint")
+        if waste and width_of((*second, note, *self._progress())) + 4 <= self.size.width:
+            second = (*second, note)
         self.query_one(HeadBar).show((tuple(left), facts), (second, [self._progress()]))
 
     def _about(self) -> str:

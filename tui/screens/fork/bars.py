@@ -120,4 +120,5 @@ def verdict_lines(verdict: ForkVerdict) -> list[Spans]:
         (f"{sign} {outcome.status}", role), (f"  {turns} of its own · {money(outcome.cost_usd)}", "dim"),
         (f"   {outcome.reason}: {outcome.detail}", "text"),
     )  # fmt: skip
-    return [head, *(((line, "dim"),) for line in verdict.lines())]
+    told = [line for line in verdict.lines() if not outcome.detail or outcome.detail not in line]  # once is enough
+    return [head, *(((line, "dim"),) for line in told)]

@@ -38,6 +38,7 @@ class ForkPlan(Page):
         self.edits: dict[str, tuple[Part, str]] = {}
         self.able: tuple[Definition, ...] = ()
         self.stale = True
+        self.awaited = False  # another turn, or sources of live tools, are being read: what is shown is not what counts
         self.wanted = False
 
     @property
@@ -74,6 +75,7 @@ class ForkPlan(Page):
             if known.get(path) == p or (p.kind == "parameter" and not p.there)
         }
         lost = len(self.edits) - len(kept)
+        self.awaited = False
         self.reading, self.edits = message.reading, kept
         self.place = Place(self.place.run, message.reading.number)
         if lost:
@@ -81,8 +83,10 @@ class ForkPlan(Page):
         self._think()
 
     def on_failed(self, _message: Failed) -> None:
-        """The page says what could not be read; nothing more comes."""
+        """The page says what could not be read; nothing more comes, and nothing starts by itself."""
+        self.awaited = self.wanted = False
         if self.reading is None:
+            self.stale = False
             self.query_one(PlanBar).show([(("There is nothing to go on from here.", "dim"),)])
 
     def change(self, wanted: Order) -> None:
@@ -111,17 +115,18 @@ class ForkPlan(Page):
         if self.planning:
             self.query_one(PlanBar).show(plan_lines(self.sketch))
         self._head()
-        if self.wanted:
+        if self.wanted and not self.awaited:
             self.action_start()
 
     def try_sources(self, wanted: Order) -> None:
         """An order with other sources of live tools, once they are loaded."""
+        self.awaited = True
         self.say("loading the tools …")
         self.read(lambda: fork_reading.read_sources(wanted), "sources")
 
     def on_sources_read(self, message: SourcesRead) -> None:
         """The sources are there; what only a source that went away could run is recorded again."""
-        self.able = message.able
+        self.able, self.awaited = message.able, False
         names = {d.name for d in message.able}
         named = {k: v for k, v in message.order.named.items() if v != "live" or k in names}
         self.query_one(NoticeBar).lasting()
@@ -136,8 +141,11 @@ class ForkPlan(Page):
             left.append((self.place.written, "accent_strong"))
         else:
             run = self.reading.run
-            left += [(run_title(run), "accent_strong"), (f"  {run.id[:8]}", "faint"), (f"  turn {self.reading.number}", "strong")]  # fmt: skip
-            left.append((f" of {run.turns}", "dim"))
+            number = self.reading.number
+            last = self.reading.plan.turns[-1].number
+            where = f"  turn {number}" if number <= last else f"  after turn {last}"
+            left += [(run_title(run), "accent_strong"), (f"  {run.id[:8]}", "faint"), (where, "strong")]
+            left.append((f" of {last}", "dim"))
             facts = [((f"{counted(len(self.edits), 'edit')}", "accent" if self.edits else "dim"),)]
         self.query_one(HeadBar).show((tuple(left), facts))
 
@@ -161,6 +169,7 @@ class ForkPlan(Page):
 
     def action_edit(self) -> None:
         """Edit what is selected, or choose what answers."""
+        self.wanted = False
         row = self.listing.selected
         if row is None or not self.planning:
             self.say("nothing to edit here" if row is None else _BEGUN)
@@ -189,6 +198,7 @@ class ForkPlan(Page):
 
     def action_edit_outside(self) -> None:
         """Edit what is selected in $EDITOR."""
+        self.wanted = False
         row = self.listing.selected
         if not self.planning or row is None or row.part is None:
             self.say("choose a text of the request or of the answer: E opens it in $EDITOR")
@@ -225,6 +235,7 @@ class ForkPlan(Page):
 
     def action_undo(self) -> None:
         """Take the edit or the choice back."""
+        self.wanted = False
         row = self.listing.selected
         wanted = self.sketch.order
         if row is None or not self.planning:
@@ -243,12 +254,15 @@ class ForkPlan(Page):
 
     def action_turn(self, step: int) -> None:
         """From another turn."""
+        self.wanted = False
         if not self.planning or self.reading is None:
             self.say("not read yet" if self.planning else _BEGUN)
             return
-        number = self.reading.number + step
-        if 1 <= number <= self.reading.run.turns + 1:
-            self._read(number)
+        known = [t.number for t in self.reading.plan.turns]  # a recording can have holes
+        beyond = [n for n in (*known, known[-1] + 1) if (n - self.reading.number) * step > 0]
+        if beyond:
+            self.awaited = True
+            self._read(beyond[0] if step > 0 else beyond[-1])
         else:
             self.say("there is no turn " + ("after this" if step > 0 else "before this"))
 

@@ -79,9 +79,8 @@ def _lacks(sketch: Sketch) -> list[Row]:
 
 
 def _remark(key: str, section: str, text: str, role: str) -> Row:
-    """A sentence over both columns: its first words in the name's place."""
-    cut = text.rfind(" ", 0, COLUMNS[1].width) if len(text) > COLUMNS[1].width else len(text)
-    return Row(key, section, text[:cut], ((text[cut:].lstrip(), role),), words=text[2:])
+    """A sentence behind its sign, unbroken; whole beside the list."""
+    return Row(key, section, "", ((text, role),), words=text[2:])
 
 
 def _answering(reading: Reading, sketch: Sketch) -> list[Row]:

@@ -17,6 +17,7 @@ from ...widgets.virtual_list import VirtualList
 from ..menu import Choice, Menu
 from .bars import PlanBar, plan_lines, question
 from .plan import ForkPlan
+from .reading import Sketch
 from .rows import COLUMNS, Row, cells
 from .watch import ForkWatch
 
@@ -96,27 +97,29 @@ class ForkScreen(ForkPlan):
     def action_start(self) -> None:
         """Start it; asks first when something would run live."""
         ready, trouble = self.sketch.ready, self.sketch.trouble
-        self.wanted = self.stale and not self.beside.running
+        sketch, unread = self.sketch, self.stale or self.awaited
+        self.wanted = unread and not self.beside.running
         if self.beside.running:
             self.say("it runs already")
-        elif self.stale:
+        elif unread:
             self.say("it starts when it is read" if self.reading is not None else "not read yet")
         elif ready is None:
             self.say(f"it cannot run: {trouble.what}" if trouble is not None else "there is nothing to run")
-        elif asked := question(self.sketch):
+        elif asked := question(sketch):
             choices = (Choice("no", "no, not now", "n"), Choice("yes", "yes, run it live", "y"))
             self.app.push_screen(
-                Menu("this runs live", choices, words=asked), lambda word: self._start() if word == "yes" else None
+                Menu("this runs live", choices, words=asked),
+                lambda word: self._start(sketch) if word == "yes" else None,  # what was asked about, nothing newer
             )
         else:
-            self._start()
+            self._start(sketch)
 
-    def _start(self) -> None:
-        if self.sketch.ready is None:
+    def _start(self, sketch: Sketch) -> None:
+        if sketch.ready is None or self.beside.running:
             return
         self.query_one("#fork-plan").display = False
-        live = frozenset(f.name for f in self.sketch.facts if f.how == LIVE)
-        self.beside.begin(self.sketch.ready, live)
+        live = frozenset(f.name for f in sketch.facts if f.how == LIVE)
+        self.beside.begin(sketch.ready, live)
         self.keys_changed()
 
     def action_stop(self) -> None:

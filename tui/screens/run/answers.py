@@ -122,7 +122,7 @@ def _told(store: Store, run: Run) -> Why:
     from ...told.why_text import headline
 
     found = explain(store, run)
-    said = ["".join(p if isinstance(p, str) else p.text for p in line) for line in headline(found)]
+    said = ["".join(p if isinstance(p, str) else p.text for p in line) for line in headline(found, short=True)]
     said += list(found.notes)
     meant = next((p for p in found.parts if p.callers and p.what and any(p.what in line for line in said)), None)
     caller = meant.callers[0] if meant is not None else ""

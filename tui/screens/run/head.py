@@ -75,8 +75,11 @@ def _title(run: Run, width: int) -> Spans:
 def _facts(turns: Turns, now: int) -> list[Spans]:
     run = turns.view.run
     cost = money(run.cost_usd)
+    if run.cost_usd is None and run.turns and not run.unpriced_turns:
+        cost = "nothing of its own"
     if run.inclusive_cost_usd is not None and run.inclusive_cost_usd != run.cost_usd:
-        cost += f" ({money(run.inclusive_cost_usd)} with sub-agents)"
+        inherits = run.parent is not None and run.parent.kind in ("fork", "resume")
+        cost += f" ({money(run.inclusive_cost_usd)} with {'inherited turns' if inherits else 'sub-agents'})"
     if run.list_price:
         cost += " list price"
     facts = [", ".join(run.models), counted(run.turns, "turn"), cost, duration(run_ms(run, now))]

@@ -27,18 +27,23 @@ def brackets(cycles: Iterable[CycleFinding]) -> Mapping[int, str]:
 
 
 def lap_of(cycle: CycleFinding, number: int) -> int | None:
-    """In which lap a turn stands, from 1; None outside of the cycle."""
+    """In which lap a turn stands, from 1; 0 where laps are not to be told apart; None outside of the cycle."""
     if not cycle.first_turn <= number <= cycle.last_turn:
         return None
-    return max((lap for start, lap in _laps(cycle).items() if start <= number), default=1)
+    laps = _laps(cycle)
+    if len(laps) != cycle.laps:
+        return 0
+    return max((lap for start, lap in laps.items() if start <= number), default=1)
 
 
 def _laps(cycle: CycleFinding) -> dict[int, int]:
-    """The first turn of each lap, with the lap's number."""
+    """The first turn of each lap, with the lap's number; without numbers where there are other turns than laps."""
     step = max(1, cycle.period)
     starts = cycle.turns[::step]
     if len(starts) != cycle.laps and len(cycle.turns) == cycle.laps:
         starts = cycle.turns  # the turns of the list are the laps themselves
+    if len(starts) != cycle.laps:  # a call that was made twice in a turn, or for something else between
+        return dict.fromkeys(starts, 0) | {cycle.first_turn: 1}
     return {turn: lap for lap, turn in enumerate(starts, 1)}
 
 

@@ -15,7 +15,7 @@ from .turns import Turns
 
 MOST = 6
 """Hits of a turn that are shown; the rest is counted."""
-SHORT = 100
+SHORT = 160
 """Characters of a finding that are shown: the turn below it matters more, and ! shows it whole."""
 HANG = 10
 _BLANKS = re.compile(r"\s+")
@@ -60,7 +60,7 @@ def _cycles(number: int, turns: Turns, seen: Seen) -> Iterator[Block]:
             continue
         said: list[Span] = [(_short(one.sentence), "text")]
         if one.laps > 1:
-            said.insert(0, (f"lap {lap} of {one.laps}: ", "dim"))
+            said.insert(0, (f"lap {lap} of {one.laps}: " if lap else f"{one.laps} laps: ", "dim"))
         after, spent = turns.since(one.detected_turn)
         known = f"  known at turn {one.detected_turn}"
         if after:

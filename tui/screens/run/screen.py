@@ -19,6 +19,7 @@ from ...widgets.filter_bar import FilterBar
 from ...widgets.text_pane import TextPane
 from ...widgets.virtual_list import VirtualList
 from ..turn.conversation import conversation
+from ..turn_sign import MEANT
 from . import head as run_head
 from . import table as turns_table
 from .laps import brackets
@@ -48,9 +49,10 @@ class RunScreen(Watching):
 
     KEYS = (*keymap.RUN, *keymap.HERE)
     BINDINGS = keymap.bindings(KEYS)
+    SIGNS = (*MEANT, *turns_table.MEANT)
     DEFAULT_CSS = """
     RunScreen #run-body { height: 1fr; layout: horizontal; }
-    RunScreen #turns { width: 50%; min-width: 52; max-width: 96; height: 1fr; }
+    RunScreen #turns { width: 50%; min-width: 56; max-width: 96; height: 1fr; }
     RunScreen #detail { width: 1fr; height: 1fr; border-left: vkey $panel; }
     RunScreen #detail:focus { border-left: vkey $primary; }
     RunScreen.narrow #run-body { layout: vertical; }
@@ -248,7 +250,7 @@ class RunScreen(Watching):
     def on_virtual_list_opened(self, message: VirtualList.Opened) -> None:
         """The turn whole."""
         if message.list is self.listing and message.key is not None:
-            self.loop_app.open_turn(Place(self.run_id, int(message.key)), back=self.came_back)
+            self.loop_app.open_turn(Place(self.run_id, int(message.key)), back=self.came_back, known=self._shown)
 
     def action_context(self) -> None:
         """What fills the window at this turn."""

@@ -14,6 +14,16 @@ from .laps import WIDTH
 from .turns import took
 
 BAR = 6
+MEANT = (
+    ("!", "a finding begins here"),
+    ("↻", "a cycle begins here; 2, 3 … its laps, the bracket its turns"),
+    ("◆", "marked, for d"),
+    ("/", "found by the search"),
+    ("▒█", "time the model took, and time its tools took"),
+    ("↳", "a call that started a sub-agent"),
+    ("×2", "so many calls of one tool; ✗1: so many of them failed"),
+)
+"""The signs of the list beside those of a turn itself, in words."""
 NOTHING: Mapping[int, str] = {}
 
 

@@ -227,8 +227,12 @@ class Waterfall(Vertical):
     def action_pan(self, steps: int) -> None:
         """A quarter of the chart to the right (or left)."""
         if self.seen is not None:
+            before = self.seen.left
             self._left += steps * self.seen.width / 4
             self._paint()
+            if self.seen.left == before:
+                end = "the whole run is shown" if self._whole else f"nothing {'later' if steps > 0 else 'earlier'}"
+                cast("Page", self.screen).say(end)
 
     def action_fit(self) -> None:
         """The whole run at once."""
@@ -251,8 +255,8 @@ class Waterfall(Vertical):
         if width <= 0 or not self._chart.axis.starts:
             return
         fit = self._chart.axis.fitting(width)
-        if self._whole:
-            self._scale = fit
+        if self._whole or (not self._scale and len(self._chart.lines) <= self.listing.size.height):
+            self._scale, self._whole = fit, True
         elif not self._scale:
             rows = max(8.0, self.listing.size.height * len(self._chart.turns) / max(1, len(self._chart.lines)) * 0.7)
             near = self._chart.axis.unit * rows / width

@@ -54,6 +54,7 @@ class RunsScreen(Offers, Filling):
 
     KEYS = (*keymap.RUNS, *keymap.HERE)
     BINDINGS = keymap.bindings(KEYS)
+    SIGNS = runs_table.MEANT
 
     def __init__(self, *, demo: Path | None = None) -> None:
         super().__init__()

@@ -46,12 +46,12 @@ COLUMNS = (
     Column("output", "out k", 5, right=True, keep=5),
     Column("cost", "$  ", 8, right=True, keep=15),
     Column("time", "time", 7, right=True, keep=4),
-    Column("context", "context", BARS + 5, keep=8),
+    Column("context", "context", BARS + 6, keep=8),
     Column("task", "task", 12, keep=2, grow=1, most=24),
     Column("outcome", "outcome", 7, keep=3),
-    Column("project", "project", 12, keep=1, grow=1, most=30),
-    Column("model", "model", 17, keep=1, grow=1, most=30),
-    Column("source", "source", 11, keep=0),
+    Column("project", "project", 12, keep=2, grow=1, most=30),
+    Column("model", "model", 17, keep=0, grow=1, most=30),
+    Column("source", "source", 11, keep=1, most=16),
     Column("signs", "signs", 22, keep=14, grow=6),
 )
 _NARROW = {"signs": Column("signs", "signs", 14, keep=14, grow=6)}
@@ -59,6 +59,25 @@ _WIDE = {
     "cycles": Column("cycles", "cycles", 6, right=True, keep=13),
     "findings": Column("findings", "findings", 8, right=True, keep=12),
 }
+
+
+MEANT = (
+    ("●", "it runs"),
+    ("✓", "completed"),
+    ("✗", "failed, or stopped at a limit"),
+    ("■", "halted: by a guard, a budget, or where a replay had no answer"),
+    ("◌", "interrupted"),
+    ("?", "nothing tells how it ended"),
+    ("↻", "cycles: how often it went in circles"),
+    ("!", "findings of the rules; empty: not looked for yet"),
+    ("└", "a fork or a sub-agent of the run above"),
+    ("⎇", "a fork, and the turn it began at"),
+    ("↳", "a sub-agent, and the turn that started it"),
+    ("⚠", "remarks on what was recorded or imported: the transcript has them"),
+    ("+", "behind a cost: turns without a price are not in it"),
+    ("◆", "marked, for d"),
+)
+"""The signs of the list in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +148,18 @@ def cells(row: Row, column: str, now: int, marked: Collection[str] = (), *, outc
     return _CELLS[column](row.line.run, now)
 
 
+def counted(number: int | None, width: int) -> str:
+    """A count in so many cells: ``9,840``, and ``30k`` or ``1k`` where that takes more."""
+    said = (count(number), short_tokens(number), f"{(number or 0) // 1000}k")
+    return next((one for one in said if len(one) <= width), said[-1])
+
+
+def in_k(tokens: int | None, width: int) -> str:
+    """Thousands of tokens in so many cells: ``4,906``, or ``402 M`` where that takes more."""
+    said = thousands(tokens)
+    return said if tokens is None or len(said) <= width else f"{tokens / 1_000_000:,.0f} M"
+
+
 def when(at: int | None, now: int) -> str:
     """Relative under a fortnight, then a date of at most seven cells: ``29 Nov``, ``2025-11``."""
     if at is None or now - at < 14 * 86_400_000_000:
@@ -138,8 +169,9 @@ def when(at: int | None, now: int) -> str:
 
 
 def project_name(project: str | None) -> str:
-    """The last part of a project's folder."""
-    return (project or "-").rstrip("/").rsplit("/", 1)[-1] or "/"
+    """The last part of a project's folder, also of one on Windows."""
+    sign = "\\" if project and project[1:3] == ":\\" else "/"
+    return (project or "-").rstrip(sign).rsplit(sign, 1)[-1] or "/"
 
 
 def _title(row: Row, run: Run, marked: bool) -> Spans:
@@ -161,12 +193,12 @@ def _of_project(row: Row, sums: Totals, column: str) -> Spans:
         return ((count(sums.circling) if sums.circling else "", "bad"),)
     usage = Usage(input=sums.context, cache_read=None)
     figures = {
-        "turns": count(sums.turns),
-        "calls": count(sums.calls),
-        "errors": count(sums.errors) if sums.errors else "-",
-        "input": thousands(usage.context),
+        "turns": counted(sums.turns, 5),
+        "calls": counted(sums.calls, 5),
+        "errors": counted(sums.errors, 3) if sums.errors else "-",
+        "input": in_k(usage.context, 6),
         "cache": percent(sums.cached, sums.context),
-        "output": thousands(sums.output),
+        "output": in_k(sums.output, 5),
     }
     if column == "cost":
         return ((_points(sums.cost_usd), "strong"),)
@@ -181,12 +213,14 @@ def _status_role(run: Run) -> str:
 
 def _signs(run: Run, outcome_elsewhere: bool) -> Spans:
     shown = replace(run, outcome=None) if outcome_elsewhere and run.outcome else run
+    if shown.cost_usd is None:  # the column of the cost says so
+        shown = replace(shown, unpriced_turns=0)
     return ((run_signs(shown), _status_role(run)),)
 
 
 def _cost(run: Run, _now: int) -> Spans:
     if run.cost_usd is None:
-        return (("unpriced" if run.turns else "-", "faint"),)
+        return (("unpriced" if run.unpriced_turns else "-", "faint"),)
     said = _points(run.cost_usd)
     if run.unpriced_turns and said.endswith(" "):
         said = said[:-2] + "+ " if said.endswith("  ") else said
@@ -217,7 +251,7 @@ def _findings(facts: Facts) -> Spans:
     if facts.findings is None:
         return ()
     role = {"error": "bad_strong", "warning": "text"}.get(facts.worst or "", "dim")
-    return ((count(facts.findings), role) if facts.findings else ("-", "faint"),)
+    return ((counted(facts.findings, 3), role) if facts.findings else ("-", "faint"),)
 
 
 def _context(facts: Facts) -> Spans:
@@ -229,19 +263,19 @@ def _context(facts: Facts) -> Spans:
     full = facts.context / facts.window if facts.window else None
     said = short_tokens(facts.context) if full is None else percent(facts.context, facts.window)
     role = "bad" if full is not None and full >= 0.9 else "dim"
-    return ((f"{bars:<{BARS}}", "bar"), (f" {said:>4}", role))
+    return ((f"{bars:<{BARS}}", "bar"), (f" {said:>5}", role))
 
 
 _FACTS: dict[str, Callable[[Facts], Spans]] = {"cycles": _cycles, "findings": _findings, "context": _context}
 _CELLS: dict[str, Callable[[Run, int], Spans]] = {
     "sign": lambda r, _: ((sign(r.status), _status_role(r)),),
-    "when": lambda r, now: ((when(r.started_at, now), "dim"),),
-    "turns": lambda r, _: ((count(r.turns), "text"),),
-    "calls": lambda r, _: ((count(r.tool_calls), "dim"),),
-    "errors": lambda r, _: ((count(r.errors), "bad_strong") if r.errors else ("-", "faint"),),
-    "input": lambda r, _: ((thousands(r.usage.context), "text"),),
+    "when": lambda r, now: ((when(r.started_at if r.started_at is not None else r.ended_at, now), "dim"),),
+    "turns": lambda r, _: ((counted(r.turns, 5), "text"),),
+    "calls": lambda r, _: ((counted(r.tool_calls, 5), "dim"),),
+    "errors": lambda r, _: ((counted(r.errors, 3), "bad_strong") if r.errors else ("-", "faint"),),
+    "input": lambda r, _: ((in_k(r.usage.context, 6), "text"),),
     "cache": lambda r, _: ((cache_share(r.usage), "dim"),),
-    "output": lambda r, _: ((thousands(r.usage.output), "text"),),
+    "output": lambda r, _: ((in_k(r.usage.output, 5), "text"),),
     "cost": _cost,
     "time": lambda r, now: ((duration(run_ms(r, now)), "dim"),),
     "task": lambda r, _: ((r.task or "", "dim"),),

@@ -14,6 +14,8 @@ from ...widgets.json_text import compact, pretty, pretty_text, readable
 _TEXT_KEYS = ("text", "thinking", "refusal", "output")
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "function_call", "custom_tool_call"})
 _PREVIEW = 160
+_SEEN = 100_000
+"""Characters of which the first lines of a text are surely a part."""
 
 
 def text_of(value: Any) -> str:
@@ -45,7 +47,7 @@ def words(text: str, *, indent: int = 2, role: str = "text", most: int = 0) -> B
     found = readable(text)
     if found is not None:
         return Body(pretty(without_blobs(found)), role, indent, "json", most)
-    return Body(plain(text), role, indent, "", most)
+    return Body(plain(text, _SEEN if most else None), role, indent, "", most)
 
 
 def message_blocks(

@@ -56,7 +56,7 @@ def phase(name: str, *facts: str | Span | None) -> Head:
 
 def _resume(view: TurnView, most: int, raw: bool) -> list[Block]:
     turn = view.turn
-    fresh, first = _new_messages(view), view.request.kept + 1 if view.request is not None else 1
+    fresh, first = _new_messages(view), _kept(view) + 1
     results = [r for message in fresh for r in by_api(turn.api).results(message)]
     words = [(n, m) for n, m in enumerate(fresh, first) if not _echo(m) and not by_api(turn.api).results(m)]
     said = []
@@ -81,6 +81,14 @@ def _resume(view: TurnView, most: int, raw: bool) -> list[Block]:
     for number, message in words:
         out += _said(number, message, most, raw)
     return out
+
+
+def _kept(view: TurnView) -> int:
+    """How many messages the turn before had too."""
+    request = view.request
+    if request is None:
+        return 0
+    return max(0, (view.turn.message_count or 0) - len(request.messages)) if view.fresh else request.kept
 
 
 def _new_messages(view: TurnView) -> tuple[Any, ...]:
@@ -131,10 +139,11 @@ def _value(message: Any) -> Any:
 
 def _earlier(view: TurnView, raw: bool) -> list[Block]:
     """The messages that the turn before had too, and what the model's own part of the new ones was, folded."""
-    request = view.request
-    kept = request.kept if request is not None else 0
+    request, kept = view.request, _kept(view)
     if request is None or not kept:
         return []
+    if view.fresh:
+        return [phase("EARLIER", "reading …")]
     folds = tuple(messages.message(n, m, "same", indent=2, raw=raw) for n, m in enumerate(request.messages[:kept], 1))
     head: tuple[Span, ...] = (("EARLIER   ", "accent_strong"), (counted(kept, "message"), "dim"))
     head = (*head, (" · as in the turn before", "dim") if view.turn.number > 1 else ("", "dim"))

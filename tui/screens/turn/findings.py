@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...data.views import Trouble, TurnView
@@ -40,9 +40,19 @@ def findings(view: TurnView, extras: Mapping[str, Any], _want: Want) -> Document
 
 
 def _facts(mine: tuple[Finding, ...], told: Findings) -> list[str]:
-    others = len(told.findings) - len(mine)
-    here = counted(len(mine), "finding") + " for this turn" if mine else "none for this turn"
-    return [here, f"{others} more in the run (!)" if others else "no others in the run"]
+    elsewhere = _counted([f for f in told.findings if f not in mine])
+    return [
+        f"{_counted(mine) or 'none'} for this turn",
+        f"{elsewhere} elsewhere in the run (!)" if elsewhere else "no others in the run",
+    ]
+
+
+def _counted(found: Sequence[Finding]) -> str:
+    """As the head of the run and the list of runs count them: what rules found, and cycles."""
+    cycles = sum(f.rule.startswith("cycle-") for f in found)
+    rules = len(found) - cycles
+    said = [counted(rules, "finding") if rules else "", counted(cycles, "cycle") if cycles else ""]
+    return " and ".join(filter(None, said))
 
 
 def _one(number: int, one: Finding, titles: Mapping[str, str]) -> Fold:

@@ -51,6 +51,10 @@ TABS = tuple(MAKERS)
 _NARROW = {"conversation": "talk", "findings": "finds"}
 SETTLE = 0.12
 """Seconds that a turn must stand before what may take long is asked for it: a held key asks nothing."""
+LATE = 300
+"""Turn from which what is new in a turn is shown before the messages that came earlier are read: they are many."""
+OF_NEW = ("conversation", "response", "calls", "usage")
+"""Tabs that can be made before the earlier messages are there."""
 _LOADING: Document = (Head((("reading …", "dim"),)),)
 
 
@@ -59,12 +63,13 @@ class TurnScreen(Page):
 
     Args:
         tab: The tab to open; the one that was looked at last where it is empty.
+        known: What was read of the turn already: shown until all of it is read.
     """
 
     KEYS = (*keymap.TURN, *keymap.HERE)
     BINDINGS = keymap.bindings(KEYS)
 
-    def __init__(self, place: Place, tab: str = "") -> None:
+    def __init__(self, place: Place, tab: str = "", known: TurnView | None = None) -> None:
         super().__init__()
         self._run = place.run
         self._number = place.turn or 1
@@ -73,6 +78,7 @@ class TurnScreen(Page):
         self._raw = False
         self._around = 0
         self._view: TurnView | None = None
+        self._given = known
         self._known: TurnView | None = None
         self._extras: dict[str, Any] = {}
         self._version: object = None
@@ -93,7 +99,8 @@ class TurnScreen(Page):
         self.tabs.choose(TABS.index(tab) if tab in TABS else 0)
         self.pane.lasting.update({k: bool(v) for k, v in memory.get("fold.turn", {}).items()})
         self.set_focus(self.pane)
-        self._load()
+        given, self._given = self._given, None
+        self._load(given)
         self.set_interval(1.0, self._tick)
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -117,12 +124,25 @@ class TurnScreen(Page):
 
     # reading
 
-    def _load(self) -> None:
+    def _load(self, given: TurnView | None = None) -> None:
         self._view = None
         self._extras = {k: v for k, v in self._extras.items() if isinstance(v, Findings)}  # they are of the run
         self._head()
-        source, run, number = self.source, self._run, self._number
-        self.read(lambda: TurnLoaded(source.turn(run, number)), "turn")
+        source, run, number, post = self.source, self._run, self._number, self.post_message
+        known = given is not None and (given.run.id, given.turn.number, given.turn.mode) == (run, number, "full")
+        if given is not None and known:
+            self.on_turn_loaded(TurnLoaded(given))
+
+        def job() -> Message:
+            if known or number > LATE:
+                if not known:
+                    post(TurnLoaded(source.turn(run, number, fresh=True)))
+                time.sleep(SETTLE)
+                if self._number != number:
+                    return Unchanged()
+            return TurnLoaded(source.turn(run, number))
+
+        self.read(job, "turn")
 
     def _tick(self) -> None:
         """While the run goes on: read again what may have changed."""
@@ -143,7 +163,7 @@ class TurnScreen(Page):
     def on_turn_loaded(self, message: TurnLoaded) -> None:
         """Show it."""
         view = message.view
-        if view.turn.number != self._number or view == self._view:
+        if view.turn.number != self._number or view == self._view or (view.fresh and self._view is not None):
             return
         self._view = self._known = view
         self._extras = {k: v for k, v in self._extras.items() if isinstance(v, Findings)}
@@ -157,7 +177,7 @@ class TurnScreen(Page):
     def _make(self) -> None:
         """Make the document of the chosen tab in a thread; what it needs beyond the turn is read there."""
         view, want, have, source = self._view, self._want(), dict(self._extras), self.source
-        if view is None:
+        if view is None or (view.fresh and want.tab not in OF_NEW):
             self.pane.show(_LOADING)
             return
         make, post = MAKERS[want.tab], self.post_message
@@ -204,7 +224,8 @@ class TurnScreen(Page):
         found = self._extras.get("findings")
         here = len(found.at(self._number)) if isinstance(found, Findings) else 0
         calls, request = len(view.turn.tool_calls), view.request
-        counts = {"calls": calls, "findings": here, "request": len(request.messages) if request is not None else 0}
+        messages = len(request.messages) if request is not None and not view.fresh else 0
+        counts = {"calls": calls, "findings": here, "request": messages}
         self.tabs.note({TABS.index(name): f"{n:,}" for name, n in counts.items() if n})
 
     def _head(self) -> None:
@@ -344,7 +365,8 @@ class TurnScreen(Page):
 
     def subject(self) -> Subject:
         """The turn, and what is chosen in its text (else the main thing of the tab)."""
-        return subject_of(Place(self._run, self._number), self._view, self.tab, self.pane.chosen, self._extras)
+        view = self._view if self._view is None or not self._view.fresh or self.tab in OF_NEW else None
+        return subject_of(Place(self._run, self._number), view, self.tab, self.pane.chosen, self._extras)
 
     def action_back(self) -> None:
         """Back to the run, which then stands on this turn."""

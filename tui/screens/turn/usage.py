@@ -52,7 +52,7 @@ def _tokens(turn: Turn, paid: Paid) -> Iterator[Block]:
     facts.append(("lower bounds: the answer was cut", "bad") if use.partial else None)
     facts.append(("output tokens unreliable", "bad") if unreliable else None)
     yield phase("TOKENS", *facts)
-    yield Head(((f"{'':<18}{'tokens':>12}  {'share':>6}  {'$ / M':>10}  {'$':>12}", "faint"),), 2)
+    yield Head(((f"{'':<18}{'tokens':>12}  {'share':>6}  {'$ / M':>6}      {'$':>5}", "faint"),), 2)
     for name in BUCKETS:
         value = getattr(use, name)
         if name == "output":
@@ -88,7 +88,13 @@ def _line(label: str, tokens: int | None, share: str, rate: Any, cost: Any, *, s
     priced = "" if cost is None else usd(float(cost)).removeprefix("$")
     role = "strong" if strong else "text"
     spans = ((f"{label:<18}", "strong" if total else "dim"), (f"{count(tokens):>12}", role), (f"  {share:>6}", "faint"))
-    return Head((*spans, (f"  {rated:>10}", "dim"), (f"  {priced:>12}", role)), 2)
+    return Head((*spans, (f"  {_pointed(rated, 6, 3)}", "dim"), (f"  {_pointed(priced, 5, 8)}", role)), 2)
+
+
+def _pointed(said: str, before: int, behind: int) -> str:
+    """A figure whose point stands under the points of the others."""
+    whole, point, rest = said.partition(".")
+    return f"{whole:>{before}}{point}{rest:<{behind}}" + ("" if point else " ")
 
 
 def _price(turn: Turn, paid: Paid, told: Any) -> Iterator[Block]:
