@@ -55,7 +55,8 @@ def store() -> Iterator[Store]:
 def test_a_list_holds_every_run_in_order_with_the_sums_of_all(store: Store) -> None:
     found = listing(store, Filter())
     assert found.keys == ["grandchild", "child", "cheap", "dear", "free"]
-    assert (found.every.runs, found.every.cost_usd, found.every.unpriced, found.every.running) == (5, 7.3, 2, 1)
+    # the grandchild has no cost and no turn without a price: it spent nothing of its own
+    assert (found.every.runs, found.every.cost_usd, found.every.unpriced, found.every.running) == (5, 7.3, 1, 1)
     assert (found.every.newest, found.every.tasks, found.every.outcomes) == ("grandchild", 1, 1)
 
 
