@@ -69,8 +69,8 @@ def test_a_recorded_run_is_seen_from_the_list_to_the_wire(home: Path) -> None:
         assert "It is 3.5." in seat.text
         assert "↳ calculator" in seat.text
         await seat.press("enter", "2")
-        assert "MESSAGES" in seat.text
-        await seat.press("6")
+        assert "messages 3" in seat.text
+        await seat.press("7")
         assert "REQUEST" in seat.text
         assert "! " not in seat.text
 

@@ -70,7 +70,7 @@ def samples() -> StoreSource:
 
 def test_the_request_says_what_is_new_cut_and_gone_and_how_many_tokens_each_part_has() -> None:
     async def steps(seat: Seat) -> None:
-        assert "5,910 tokens · 5,900 written to it · 10 new" in seat.line("REQUEST")
+        assert "5,910 tokens · 5,900 written to the cache · 10 new" in seat.line("REQUEST")
         assert seat.line("[1..2]").lstrip(" ▌").startswith("▸ ≡")
         assert "✂ [3]" in seat.line("[3] user")
         assert "cut from" in seat.line("[3] user")

@@ -85,7 +85,7 @@ def test_starting_loads_nothing_heavy(arguments: list[str]) -> None:
         ),
         (["record"], "looptape: no program was named. Try: looptape record -- python agent.py"),
         (["sql", "select 1", "--format", "parquet"], "looptape: parquet needs a file. Add -o FILE"),
-        (["tui"], "looptape: the screen needs a terminal. Without one: looptape runs"),
+        (["tui"], "looptape: the screen needs a terminal. Without one: looptape runs, or: looptape tui --web"),
         (["export"], "looptape: no run was named. Try: looptape export last"),
         (["export", "--all"], "looptape: --all writes one file a run. Name a folder: -o FOLDER"),
     ],

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ...tracer import paths
 from ...tracer.errors import LooptapeError, UsageError
 from .views import Found, RunsView, RunsWanted, RunView, TurnView, WireView
+from .warm import Warm
 
 if TYPE_CHECKING:
     from ...tracer.store import Store
@@ -94,6 +95,7 @@ class StoreSource:
         self.place = place or shortened(Path.cwd())
         self._opener = opener
         self._gate = Gate()
+        self._warm = Warm(home)
         self._ahead: Ahead | None = None
 
     @property
@@ -172,8 +174,10 @@ class StoreSource:
             return self.ask(work)
         from ...tracer.store import open_store
 
-        with self._gate.alone(), open_store(self._home, drain=False) as store:
-            return work(store)
+        with self._gate.alone():
+            self._warm.let_go()
+            with open_store(self._home, drain=False) as store:
+                return work(store)
 
     def wire(self, run: str, number: int) -> WireView:
         """The request and response texts and the chunks of one turn."""
@@ -203,8 +207,13 @@ class StoreSource:
             return
         from ...tracer.store import open_store
 
-        with self._gate.alone() if drain else self._gate.shared(), open_store(self._home, drain=drain) as store:
-            yield store
+        with self._gate.alone() if drain else self._gate.shared():
+            if drain:
+                self._warm.let_go()
+            else:
+                self._warm.keep()
+            with open_store(self._home, drain=drain) as store:
+                yield store
 
 
 class Gate:

@@ -54,7 +54,7 @@ def _top(view: TurnView, told: Any, context: Any, broken: Break | None, rows: Se
     written = (use.cache_write_5m or 0) + (use.cache_write_1h or 0)
     facts: list[str | Span | None] = [f"{count(use.context)} tokens" if use.context is not None else "tokens not known"]
     facts += [f"{count(use.cache_read)} from cache"] if use.cache_read else []
-    facts += [f"{count(written)} written to it"] if written else []
+    facts += [f"{count(written)} written to the cache"] if written else []
     facts += [f"{count(use.input)} new"] if (use.cache_read or written) and use.input is not None else []
     yield phase("REQUEST", *facts)
     if broken is not None:

@@ -1,0 +1,92 @@
+"""Questions in a row find the store open; nobody who wants to write is kept waiting for long."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from looptape.tracer import tape
+from looptape.tracer.store import open_store
+from looptape.tui.data import warm
+from looptape.tui.data.source import StoreSource
+
+RUN = "ab" * 8
+WRITE = """
+import sys
+from pathlib import Path
+from looptape.tracer.store import open_store
+with open_store(Path(sys.argv[1]), drain=False) as store:
+    store.write(lambda con: con.execute("create or replace table base.written (n integer)"))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with open_store(tmp_path / "home") as store:
+        store.ingest(
+            [
+                tape.header(writer="test", started_at=1),
+                {"kind": "run_start", "run": RUN, "at": 1, "name": "kept", "source": "sdk"},
+                {"kind": "run_end", "run": RUN, "at": 2, "status": "completed", "reason": "end_turn"},
+            ]
+        )
+    return tmp_path / "home"
+
+
+def ask(source: StoreSource) -> str | None:
+    return source.ask(lambda store: store.run(RUN).name)
+
+
+def test_questions_in_a_row_wake_the_database_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "KEPT", 60.0)
+    monkeypatch.setattr(warm, "MOST", 60.0)
+    source = StoreSource(home)
+    assert [ask(source) for _ in range(3)] == ["kept"] * 3
+    lease = source._warm._con
+    assert lease is not None, "it stays open after a question"
+    assert ask(source) == "kept"
+    assert source._warm._con is lease, "and is not opened anew"
+    source._warm.let_go()
+
+
+def test_who_writes_here_is_not_in_its_own_way(home: Path) -> None:
+    source = StoreSource(home)
+    assert ask(source) == "kept"
+    began = time.monotonic()
+    source.change(lambda store: store.write(lambda con: con.execute("create table base.mine (n integer)")))
+    assert time.monotonic() - began < 30
+    assert ask(source) == "kept"
+    source._warm.let_go()
+
+
+def test_after_the_last_question_the_file_is_free_again(home: Path) -> None:
+    source = StoreSource(home)
+    assert ask(source) == "kept"
+    end = time.monotonic() + 30
+    while source._warm._con is not None and time.monotonic() < end:
+        time.sleep(0.02)
+    assert source._warm._con is None
+
+
+def test_another_program_gets_in_while_questions_never_stop(home: Path) -> None:
+    source, stop = StoreSource(home), threading.Event()
+
+    def without_end() -> None:
+        while not stop.is_set():
+            ask(source)
+            time.sleep(0.03)  # a held key
+
+    asking = threading.Thread(target=without_end)
+    asking.start()
+    try:
+        for _ in range(2):
+            done = subprocess.run([sys.executable, "-c", WRITE, str(home)], capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stderr) == (0, "")
+    finally:
+        stop.set()
+        asking.join(30)
