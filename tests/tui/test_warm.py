@@ -90,3 +90,13 @@ def test_another_program_gets_in_while_questions_never_stop(home: Path) -> None:
     finally:
         stop.set()
         asking.join(30)
+
+
+def test_a_program_that_ends_right_after_a_question_ends_quietly(home: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from looptape.tui.data.source import StoreSource\n"
+        "print(StoreSource(Path(sys.argv[1])).ask(lambda store: store.run(sys.argv[2]).name))"
+    )
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", code, str(home), RUN], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "kept\n", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from pathlib import Path
@@ -50,6 +51,7 @@ class Warm:
             except LooptapeError:
                 return
             self._since, self._until = now, now + KEPT
+            atexit.register(self.let_go)  # an interpreter that ends must find no thread inside DuckDB
             threading.Thread(target=self._watch, args=(self._con,), name="looptape-warm", daemon=True).start()
 
     def let_go(self) -> None:
@@ -71,6 +73,7 @@ class Warm:
     def _close(self) -> None:
         con, self._con = self._con, None
         if con is not None:
+            atexit.unregister(self.let_go)
             if time.monotonic() >= self._since + MOST:
                 self._rests_until = time.monotonic() + REST
             con.close()
