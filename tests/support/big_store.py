@@ -159,7 +159,7 @@ _RUNS_SQL = """
       sum(cache_read) as cache_read, sum(cache_write_5m) as cache_write_5m, sum(output) as output, sum(cost_usd) as cost
     from base.turns group by run
   ), failed as (select run, count(*) as calls, count(*) filter (is_error) as errors from base.calls group by run)
-  select t.run as id, t.place, 'job ' || (hash(t.run) % 40) as name, 'Find the fault in a job' as title, 'finder' as agent, '/work/project' as project,
+  select t.run as id, t.place, 'job ' || (hash(t.run) % 40) as name, 'Find the fault in a job' as title, 'finder' as agent, '/home/dev/project' as project,
     'task ' || (hash(t.run) % 25) as task, 'sdk' as source, 'completed' as status, 'end_turn' as reason, t.first as started_at,
     t.last as ended_at, '{{"customer":"' || (hash(t.run) % 300) || '"}}' as tags_json, false as list_price, t.last as last_at, t.last as last_turn_at,
     t.turns::integer as turns, f.calls::integer as tool_calls, f.errors::integer as errors, '["' || t.model || '"]' as models_json,
@@ -211,7 +211,7 @@ _COPIES_SQL = (
     from (select * from base.runs where place <= {{whole}}) as t, (select unnest({{copies}}) as k) as c order by k, t.place""",
 )
 _VARIED_SQL = """
-  update base.runs set project = '/work/project-' || (place % 7), agent = 'agent ' || (place % 5),
+  update base.runs set project = '/home/dev/project-' || (place % 7), agent = 'agent ' || (place % 5),
     status = case place % 11 when 3 then 'failed' when 7 then 'limit' else 'completed' end,
     reason = case place % 11 when 3 then 'APIStatusError: 529 overloaded' when 7 then 'at the turn limit' else reason end,
     errors = case when place % 3 = 0 then errors else 0 end,

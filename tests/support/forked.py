@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from looptape.tracer import process
 from looptape.tracer.model import Run
@@ -15,6 +17,29 @@ from looptape.tui.place import Place
 from tui_driver import Seat, Size, drive
 
 Steps = Callable[[Seat], Awaitable[None]]
+
+TOOLS = '''
+RAN = []
+
+def search(q: str) -> str:
+    """looks up"""
+    RAN.append(q)
+    return "really " + q
+
+TOOLS = [{"name": "search", "function": search, "side_effect": "mutate"}]
+'''
+"""A module of live tools, as `--tool-module` takes it."""
+
+
+def home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A store that this process records into, without a key; what the fixture `home` of the fork screen's tests gives."""
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    former = process.replace(None)
+    yield tmp_path / "home"
+    process.replace(former)
 
 
 def fork_screen(home: Path, run: str, turn: int | None, steps: Steps, *, size: Size = (120, 40)) -> None:

@@ -95,7 +95,7 @@ _SPANS = """
 """
 _RUN = """
   insert into base.runs by name
-  select '{run}' as id, 1 as place, 'fault-finder' as name, 'finder' as agent, '/work/project' as project, 'sdk' as source,
+  select '{run}' as id, 1 as place, 'fault-finder' as name, 'finder' as agent, '/home/dev/project' as project, 'sdk' as source,
     'completed' as status, 'end_turn' as reason, min(started_at) as started_at, max(ended_at) as ended_at, false as list_price,
     max(ended_at) as last_at, max(started_at) as last_turn_at, count(*)::integer as turns, (count(*) - 1)::integer as tool_calls,
     (select count(*) from base.calls where is_error)::integer as errors, '["claude-sonnet-4-5"]' as models_json,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from textual import _wait
 
 from looptape.tui.app import LooptapeApp
+from looptape.tui.data.source import StoreSource
+from looptape.tui.memory import FILE
 from looptape.tui.picture import settled
 
 Size = tuple[int, int]
@@ -67,6 +70,29 @@ class Seat:
     def chosen(self) -> str:
         """The line of the selected row."""
         return next((line for line in self.lines if line.startswith("▌")), "")
+
+
+def shown(
+    home: Path,
+    opened: Callable[[LooptapeApp], object],
+    *keys: str,
+    size: Size = (120, 40),
+    then: Callable[[Seat], Awaitable[Any]] | None = None,
+) -> str:
+    """What stands on a screen of a store that ``opened`` opens, after these keys; nothing remembered from before."""
+    seen: list[str] = []
+    (home / FILE).unlink(missing_ok=True)
+
+    async def steps(seat: Seat) -> None:
+        opened(seat.app)
+        await seat.settle()
+        await seat.press(*keys)
+        seen.append(seat.text)
+        if then is not None:
+            await then(seat)
+
+    drive(StoreSource(home), steps, size=size)
+    return seen[0]
 
 
 def drive(

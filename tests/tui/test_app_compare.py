@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from composed import START, Composed, Step
 from looptape.tracer.store import open_store
 from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place
-from tui_driver import Seat, drive
+from tui_driver import Seat, drive, shown
 from tui_fakes import EVIL
 
 A, B, C, LEFT, RIGHT, WILD, WILDER = (f"{letter * 4}{n:012}" for n, letter in enumerate("abcdefg", 1))
@@ -53,23 +52,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def compare(
-    home: Path, left: Place, right: Place, *keys: str, size: tuple[int, int] = (120, 40), then: Callable[[Seat], Any] | None = None
-) -> str:  # fmt: skip
-    """What stands on the screen after these keys; ``then`` looks at more."""
-    seen: list[str] = []
-    (home / "screen.json").unlink(missing_ok=True)
-
-    async def steps(seat: Seat) -> None:
-        seat.app.open_compare(left, right)
-        await seat.settle()
-        await seat.press(*keys)
-        seen.append(seat.text)
-        if then is not None:
-            await then(seat)
-
-    drive(StoreSource(home), steps, size=size)
-    return seen[0]
+def compare(home: Path, left: Place, right: Place, *keys: str, **more: Any) -> str:
+    return shown(home, lambda app: app.open_compare(left, right), *keys, **more)
 
 
 def chosen(text: str) -> str:
@@ -226,6 +210,12 @@ def test_the_views_are_turns_requests_results_and_totals(home: Path) -> None:
     assert "errors" in totals
     assert "cost" in totals
     assert "1 turns" in compare(home, Place(LEFT), Place(RIGHT), "v", "v", "v", "v")
+
+
+def test_the_command_line_calls_the_views_of_two_turns_as_their_tabs_do(home: Path) -> None:
+    text = compare(home, Place(A, 1), Place(A, 2), "4", "colon", *"tab", "space", *"all", "enter")
+    assert "unknown" not in text
+    assert "▌ messages" in text
 
 
 def test_s_swaps_the_sides(home: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 import turn_tapes
 from composed import START, Composed, Step
 from looptape.tracer.store import open_store
-from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place, Scope
 from looptape.tui.screens.costs.table import combined
 from looptape.tui.widgets.column_chart import grouped
 from rule_runs import call, recording_of, turn, work
-from tui_driver import Seat, drive
+from tui_driver import Seat, shown
 from tui_fakes import EVIL
 
 DAY = 86_400_000_000
@@ -44,22 +42,8 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
 
 
-def costs(
-    home: Path, scope: Scope, *keys: str, size: tuple[int, int] = (140, 40), then: Callable[[Seat], Any] | None = None
-) -> str:  # fmt: skip
-    seen: list[str] = []
-    (home / "screen.json").unlink(missing_ok=True)
-
-    async def steps(seat: Seat) -> None:
-        seat.app.open_costs(scope)
-        await seat.settle()
-        await seat.press(*keys)
-        seen.append(seat.text)
-        if then is not None:
-            await then(seat)
-
-    drive(StoreSource(home), steps, size=size)
-    return seen[0]
+def costs(home: Path, scope: Scope, *keys: str, **more: Any) -> str:
+    return shown(home, lambda app: app.open_costs(scope), *keys, **{"size": (140, 40)} | more)
 
 
 def line(text: str, words: str) -> str:

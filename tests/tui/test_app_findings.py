@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from looptape.tracer.store import open_store
 from looptape.tui.data.source import StoreSource
 from looptape.tui.place import Place, Scope
 from rule_runs import call, recording_of, turn, work
-from tui_driver import Seat, drive
+from tui_driver import Seat, drive, shown
 from tui_fakes import EVIL, FakeSource
 
 LOOP = [turn(call("find_order", {"number": "A-1"}, "Error: no such order", error=True)) for _ in range(12)]
@@ -41,22 +40,8 @@ def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def findings(
-    home: Path, scope: Scope, *keys: str, size: tuple[int, int] = (120, 40), then: Callable[[Seat], Any] | None = None
-) -> str:  # fmt: skip
-    seen: list[str] = []
-    (home / "screen.json").unlink(missing_ok=True)
-
-    async def steps(seat: Seat) -> None:
-        seat.app.open_findings(scope)
-        await seat.settle()
-        await seat.press(*keys)
-        seen.append(seat.text)
-        if then is not None:
-            await then(seat)
-
-    drive(StoreSource(home), steps, size=size)
-    return seen[0]
+def findings(home: Path, scope: Scope, *keys: str, **more: Any) -> str:
+    return shown(home, lambda app: app.open_findings(scope), *keys, **more)
 
 
 def test_a_run_that_goes_round_has_its_cycle_and_its_rules_with_what_they_wasted(home: Path) -> None:

@@ -13,31 +13,13 @@ from textual import events
 from textual.widgets import TextArea
 
 import talking
-from forked import at, fork_screen, in_box, runs_of, wrote
-from looptape.tracer import process
+from forked import TOOLS, at, fork_screen, home_of_its_own, in_box, runs_of, wrote
 from tui_driver import Seat
-
-TOOLS = '''
-RAN = []
-
-def search(q: str) -> str:
-    """looks up"""
-    RAN.append(q)
-    return "found " + q
-
-TOOLS = [{"name": "search", "function": search, "side_effect": "mutate"}]
-'''
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
-    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    former = process.replace(None)
-    yield tmp_path / "home"
-    process.replace(former)
+    yield from home_of_its_own(tmp_path, monkeypatch)
 
 
 @pytest.fixture

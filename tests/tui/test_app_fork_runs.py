@@ -14,7 +14,7 @@ import pytest
 import talking
 from claude_session import SessionLines
 from fakellm import Call, FakeLLM, Scenario, Step
-from forked import at, ended, fork_screen, forked, in_box, runs_of, words, wrote
+from forked import TOOLS, at, ended, fork_screen, forked, home_of_its_own, in_box, runs_of, words, wrote
 from looptape.sample_traces import demo
 from looptape.tracer import process
 from looptape.tracer.importers import import_path
@@ -24,27 +24,10 @@ from looptape.tui.screens.fork.watch import ForkWatch
 from tui_driver import Seat, drive
 from tui_fakes import EVIL
 
-TOOLS = '''
-RAN = []
-
-def search(q: str) -> str:
-    """looks up"""
-    RAN.append(q)
-    return "really " + q
-
-TOOLS = [{"name": "search", "function": search, "side_effect": "mutate"}]
-'''
-
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
-    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    former = process.replace(None)
-    yield tmp_path / "home"
-    process.replace(former)
+    yield from home_of_its_own(tmp_path, monkeypatch)
 
 
 @pytest.fixture

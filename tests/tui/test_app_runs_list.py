@@ -195,6 +195,25 @@ def test_a_long_list_reads_only_the_lines_one_sees() -> None:
     drive(many(5_000), steps)
 
 
+def test_lines_that_could_not_be_read_are_read_when_the_store_is_free_again() -> None:
+    source = many(5_000)
+
+    async def steps(seat: Seat) -> None:
+        ask = source.ask
+
+        def refuse(_question: object) -> object:
+            raise held()
+
+        source.ask = refuse  # type: ignore[method-assign]
+        await seat.press("G")
+        assert "agent-" not in seat.chosen
+        source.ask = ask  # type: ignore[method-assign]
+        await seat.press("k", "j")
+        assert "agent-" in seat.chosen
+
+    drive(source, steps)
+
+
 def test_the_next_run_with_errors_is_found_wherever_it_is() -> None:
     source = many(3_000)
     source.all_runs = tuple(replace(r, errors=int(i == 2_500)) for i, r in enumerate(source.all_runs))

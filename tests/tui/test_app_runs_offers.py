@@ -73,6 +73,23 @@ def test_with_runs_in_the_list_i_asks_first_and_says_when_all_is_in_step(machine
     drive(source(machine), steps)
 
 
+def test_what_is_kept_in_step_already_is_not_offered_again(machine: Path) -> None:
+    with open_store(machine / "store") as store:
+        store.ingest(small_tape.records())
+    sessions.remember(machine / ".claude" / "projects")
+    codex = machine / ".codex" / "sessions" / "rollout.jsonl"
+    codex.parent.mkdir(parents=True)
+    codex.write_text("{}\n")
+
+    async def steps(seat: Seat) -> None:
+        await seat.press("i")
+        offer = seat.line("and keep in step")
+        assert "import 1 Codex session" in offer
+        assert "Claude" not in offer
+
+    drive(source(machine), steps)
+
+
 def test_without_sessions_i_says_so_and_names_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "store"))
@@ -125,6 +142,21 @@ def test_a_demo_that_cannot_be_made_is_a_line_and_the_offers_stay(machine: Path)
 
     drive(source(machine), steps)
     assert (machine / "store" / "demo" / "mine.txt").is_file()
+
+
+def test_after_a_surprise_in_a_job_one_can_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def surprise(*_given: object) -> Path:
+        raise ValueError("nobody thought of this")
+
+    monkeypatch.setattr("looptape.tui.screens.runs.jobs.make_demo", surprise)
+
+    async def steps(seat: Seat) -> None:
+        for _ in range(2):
+            await seat.press("d")
+            assert "offers failed: ValueError" in seat.text
+            assert "Nothing recorded yet." in seat.text
+
+    drive(FakeSource(), steps)
 
 
 def test_what_goes_on_stands_in_place_of_the_offers() -> None:

@@ -14,6 +14,7 @@ KNOWN = [
     Command("sort", "by a column", "s"),
     Command("save", "a picture"),
     Command("quit", "leave", other="q"),
+    Command("export", "to a file", "e", "FORMAT [PATH]", ("tape", "html"), needed=False),
 ]
 
 
@@ -22,7 +23,7 @@ def lines(text: str, recent: tuple[str, ...] = ()) -> list[str]:
 
 
 def test_nothing_typed_offers_what_was_run_and_then_everything() -> None:
-    assert lines("", ("theme dark",)) == ["theme dark", "open ", "theme ", "filter ", "sort", "save", "quit"]
+    assert lines("", ("theme dark",)) == ["theme dark", "open ", "theme ", "filter ", "sort", "save", "quit", "export "]
 
 
 def test_letters_offer_what_begins_so_then_what_has_them_then_what_says_them() -> None:
@@ -49,6 +50,8 @@ def test_behind_a_command_its_values_are_offered() -> None:
         ("open last:7", "open", "last:7"),
         ("filter error:yes since:7d", "filter", "error:yes since:7d"),
         ("filter", "filter", ""),
+        ("export", "export", ""),
+        ("export h a b.html", "export", "html a b.html"),
     ],
 )
 def test_a_line_means_a_command_and_its_value(line: str, name: str, value: str) -> None:
@@ -66,6 +69,8 @@ def test_a_line_means_a_command_and_its_value(line: str, name: str, value: str) 
         ("theme blue", "theme blue: unknown", "Tab shows"),
         ("theme lihgt", "theme lihgt: unknown", "Did you mean light?"),
         ("sort x", "sort takes nothing", ""),
+        ("theme light x", "theme light x: unknown", "Did you mean light?"),
+        ("export htm1 x", "export htm1: unknown", "Did you mean html?"),
     ],
 )
 def test_what_cannot_be_meant_names_the_nearest(line: str, what: str, cure: str) -> None:

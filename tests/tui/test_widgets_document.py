@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from looptape.tui.widgets.document import Body, Head, lay_out, wrap
+from looptape.tui.widgets.blocks import Body, Head
+from looptape.tui.widgets.document import lay_out
 from looptape.tui.widgets.json_text import coloured, pretty, pretty_text
+from looptape.tui.widgets.wrapping import wrap
 
 
 def rows(document, width: int) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from textual import events
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
@@ -83,6 +84,15 @@ class Line(ModalScreen[str | None]):
         self._sign, self._value, self._offers, self._placeholder = sign, value, offers, placeholder
         self._only_offers = only_offers
         self._moved = False
+
+    def ask(self, app: App[Any], then: Callable[[str], object]) -> None:
+        """Open it; ``then`` is told the line, and nothing where there was none."""
+
+        def told(text: str | None) -> None:
+            if text is not None:
+                then(text)
+
+        app.push_screen(self, told)
 
     def compose(self) -> ComposeResult:
         """The offers, and the line below them."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rich.cells import cell_len
 from textual import events
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
@@ -83,6 +84,15 @@ class Menu(ModalScreen[str | None]):
         self._verb = verb
         self._selected = selected
         self._width = 0
+
+    def ask(self, app: App[Any], then: Callable[[str], object]) -> None:
+        """Open it; ``then`` is told the id of the choice, and nothing where there was none."""
+
+        def told(choice: str | None) -> None:
+            if choice is not None:
+                then(choice)
+
+        app.push_screen(self, told)
 
     def compose(self) -> ComposeResult:
         """A box with a list."""

@@ -228,9 +228,7 @@ class Page(Screen[int]):
 
         now = called(self.app.theme)
         choices = [Choice(name, name, note="now" if name == now else "") for name in NAMES]
-        self.app.push_screen(
-            Menu("colours", choices, selected=now), lambda name: self.loop_app.dress(name) if name else None
-        )
+        Menu("colours", choices, selected=now).ask(self.app, self.loop_app.dress)
 
     def copy(self, text: str, what: str = "") -> None:
         """Copy a text exactly; says, once it has gone, which way it went.

@@ -146,7 +146,7 @@ class CostsScreen(Page):
 
     def _cells(self, row: Row, column: str) -> Spans:
         found = self._tables.get(self._by)
-        return costs_table.cells(row, column, found.table, found.names) if found is not None else ()
+        return costs_table.cells(row, column, found.table, found.names, found.bars) if found is not None else ()
 
     def _chart(self) -> None:
         days = self._summed.days if self._summed is not None else None
@@ -197,25 +197,18 @@ class CostsScreen(Page):
 
     def action_by(self, step: int) -> None:
         """The next table."""
-        self.show_tab(BY[(BY.index(self._by) + step) % len(BY)])
+        self._choose(BY[(BY.index(self._by) + step) % len(BY)])
 
     def action_tab_at(self, number: int) -> None:
         """The table of that number."""
-        self.show_tab(BY[number - 1])
+        self._choose(BY[number - 1])
 
     def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
         """A click on a tab."""
-        self.show_tab(BY[message.index])
+        self._choose(BY[message.index])
 
-    def tab_names(self) -> Sequence[str]:
-        """What costs are shown by."""
-        return BY
-
-    def show_tab(self, name: str) -> None:
+    def _choose(self, name: str) -> None:
         """Costs by something else."""
-        if name not in BY:
-            self.say(f"costs are shown by {', '.join(BY)}")
-            return
         self._by = name
         self.loop_app.memory.put("costs.by", name)
         self.query_one(TabBar).choose(BY.index(name))
@@ -226,10 +219,6 @@ class CostsScreen(Page):
     def action_filter(self) -> None:
         """Type a filter."""
         self.query_one(FilterBar).open()
-
-    def filter_by(self, text: str) -> None:
-        """Take a filter."""
-        self.query_one(FilterBar).put(text)
 
     def on_filter_bar_changed(self, message: FilterBar.Changed) -> None:
         """Ask the store when no key came for a moment."""
@@ -262,10 +251,8 @@ class CostsScreen(Page):
     def action_sort(self) -> None:
         """Choose a column."""
         choices = [Choice(name, titled(name.replace("_p50", " (median)")).replace("_p95", " (95th percentile)")) for name in self.sort_columns()]  # fmt: skip
-        self.app.push_screen(
-            Menu("sort by", choices, verb="sort", selected=self.loop_app.memory.get(f"costs.sort.{self._by}", "")),
-            lambda name: self.sort_by(name) if name else None,
-        )
+        now = self.loop_app.memory.get(f"costs.sort.{self._by}", "")
+        Menu("sort by", choices, verb="sort", selected=now).ask(self.app, self.sort_by)
 
     def on_virtual_list_sorted(self, message: VirtualList.Sorted) -> None:
         """A title was clicked."""

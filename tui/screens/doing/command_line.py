@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ....tracer.errors import LooptapeError
 from ... import commands, keymap
@@ -25,6 +25,7 @@ from .paths import files
 if TYPE_CHECKING:
     from ....tracer.store import Store
 
+W = TypeVar("W")
 RECENT = "command.recent"
 _KEPT = 8
 _OPEN = "open "
@@ -87,7 +88,7 @@ def commands_of(bridge: Bridge) -> list[Command]:
     """What can be typed on a page: each name once, those with values first."""
     found = {c.name: c for c in _with_values(bridge)}
     for key in bridge.loop_app.rebound(bridge.all_keys()):
-        if key.action == "tab_at" or key.name in ("command",):
+        if key.action == "tab_at" or key.name == "command":
             continue
         short = key.name.rpartition(".")[2]
         for name in (short, key.name):
@@ -107,7 +108,7 @@ def run(bridge: Bridge, line: str, known: Sequence[Command] | None = None) -> No
         else:
             bridge.do(_action(bridge, command.name))
     except LooptapeError as error:
-        bridge.say(f"{error.what}. {error.cure}" if error.cure else error.what)
+        bridge.say(str(error))
 
 
 def _action(bridge: Bridge, name: str) -> str:
@@ -122,7 +123,7 @@ def _with_values(bridge: Bridge) -> list[Command]:
         Command("runs", "the list of runs"),
         Command("theme", "the colours", "T", "NAME", NAMES),
     ]
-    if _filter_bar(bridge) is not None or hasattr(bridge, "filter_by"):
+    if _bar(bridge, FilterBar) is not None:
         found.append(Command("filter", "only what has these words", "/", "TEXT", needed=False))
     if hasattr(bridge, "sort_by"):
         found.append(Command("sort", "in the order of a column", "s", "COLUMN", tuple(_of(bridge, "sort_columns"))))
@@ -141,22 +142,23 @@ def _of(bridge: Bridge, name: str) -> Sequence[str]:
 
 
 def _tab_names(bridge: Bridge) -> tuple[str, ...]:
-    if hasattr(bridge, "show_tab"):
-        return tuple(_of(bridge, "tab_names"))
-    bar = next(iter(bridge.query(TabBar)), None)
-    return () if bar is None else tuple(bar.names)
+    """The names on the bar of tabs; without one, the views of the page."""
+    bar = _bar(bridge, TabBar)
+    if bar is not None:
+        return tuple(bar.names)
+    return tuple(_of(bridge, "tab_names")) if hasattr(bridge, "show_tab") else ()
 
 
-def _tab(bridge: Bridge, name: str) -> None:
-    if hasattr(bridge, "show_tab"):
+def _tab(bridge: Any, name: str) -> None:
+    bar = _bar(bridge, TabBar)
+    if bar is not None:
+        bar.post_message(TabBar.Chosen(bar.names.index(name)))
+    else:
         bridge.show_tab(name)
-        return
-    bar = next(iter(bridge.query(TabBar)))
-    bar.post_message(TabBar.Chosen(bar.names.index(name)))
 
 
-def _filter_bar(bridge: Bridge) -> FilterBar | None:
-    return next(iter(bridge.query(FilterBar)), None)
+def _bar(bridge: Bridge, kind: type[W]) -> W | None:
+    return next(iter(bridge.query(kind)), None)
 
 
 def _open(bridge: Bridge, value: str) -> None:
@@ -184,10 +186,7 @@ def _runs(store: Store) -> dict[str, str]:
 
 
 def _filter(bridge: Bridge, value: str) -> None:
-    if hasattr(bridge, "filter_by"):
-        bridge.filter_by(value)
-        return
-    bar = _filter_bar(bridge)
+    bar = _bar(bridge, FilterBar)
     if bar is not None:
         bar.put(value)
 
@@ -204,8 +203,6 @@ def _export(bridge: Bridge, value: str) -> None:
     if not form:
         exporting.offer(bridge)
         return
-    if form not in exporting.KINDS:
-        commands.resolve(f"export {form}", [Command("export", "", takes="FORMAT", values=exporting.KINDS)])
     subject = bridge.subject()
     if not path.strip():
         exporting.ask_file(bridge, subject, form)

@@ -34,9 +34,7 @@ def offer(desk: Desk) -> None:
     if not choices:
         desk.say("nothing to copy here")
         return
-    desk.app.push_screen(
-        Menu("copy", choices, verb="copy"), lambda kind: copy_as(desk, subject, kind) if kind else None
-    )
+    Menu("copy", choices, verb="copy").ask(desk.app, lambda kind: copy_as(desk, subject, kind))
 
 
 def choices_of(subject: Subject) -> list[Choice]:
@@ -140,11 +138,8 @@ def _curl(place: Place, store: Store) -> str:
 
 def _ask_folder(desk: Desk, place: Place) -> None:
     usual = "tests/" if Path("tests").is_dir() else "./"
-    desk.app.push_screen(
-        Line("folder of the test", usual, offers=folders),
-        lambda folder: (
-            _plan_test(desk, place, Path(folder.strip() or ".").expanduser()) if folder is not None else None
-        ),
+    Line("folder of the test", usual, offers=folders).ask(
+        desk.app, lambda folder: _plan_test(desk, place, Path(folder.strip() or ".").expanduser())
     )
 
 

@@ -44,9 +44,7 @@ def offer(desk: Desk) -> None:
         return
     choices = choices_of(subject)
     title = f"export {place.run}" if place.turn is None else f"export turn {place.turn}"
-    desk.app.push_screen(
-        Menu(title, choices, verb="export"), lambda form: ask_file(desk, subject, form) if form else None
-    )
+    Menu(title, choices, verb="export").ask(desk.app, lambda form: ask_file(desk, subject, form))
 
 
 def choices_of(subject: Subject) -> list[Choice]:
@@ -77,20 +75,17 @@ def export(desk: Desk, subject: Subject, form: str, path: str) -> None:
         Choice("yes", "replace it", "Y"),
     )
     after: dict[str, Callable[[], None]] = {
+        "no": lambda: None,
         "other": lambda: ask_file(desk, subject, form, str(target)),
         "yes": lambda: _write(desk, subject, form, target),
     }
-    desk.app.push_screen(
-        Menu(f"{target} is there already", choices), lambda answer: after.get(answer or "", lambda: None)()
-    )
+    Menu(f"{target} is there already", choices).ask(desk.app, lambda answer: after[answer]())
 
 
 def ask_file(desk: Desk, subject: Subject, form: str, value: str = "") -> None:
     """Ask for the file, then write it."""
-    desk.app.push_screen(
-        Line(f"export {form} to", value or _usual(subject, form), offers=files),
-        lambda path: export(desk, subject, form, path) if path is not None else None,
-    )
+    line = Line(f"export {form} to", value or _usual(subject, form), offers=files)
+    line.ask(desk.app, lambda path: export(desk, subject, form, path))
 
 
 def _write(desk: Desk, subject: Subject, form: str, target: Path) -> None:

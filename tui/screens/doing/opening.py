@@ -29,9 +29,7 @@ def offer(desk: Desk) -> None:
     if not choices:
         desk.say("nothing to open here")
         return
-    desk.app.push_screen(
-        Menu("open", choices, verb="open"), lambda kind: open_in(desk, subject, kind) if kind else None
-    )
+    Menu("open", choices, verb="open").ask(desk.app, lambda kind: open_in(desk, subject, kind))
 
 
 def choices_of(subject: Subject) -> list[Choice]:
@@ -79,7 +77,7 @@ def hand_over(desk: Desk, command: Callable[[], list[str]], *, folder: Path | No
         with desk.app.suspend():
             code = subprocess.run(words, cwd=folder, check=False).returncode
     except LooptapeError as error:
-        desk.say(f"{error.what}. {error.cure}" if error.cure else error.what)
+        desk.say(str(error))
     except SuspendNotSupported:
         desk.say("this screen cannot hand its terminal over")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Paths as one types them: what is there to go on with, and what a relative one means."""
+"""Paths as one types them: what is there to go on with."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..line import Offer
 
 MOST = 200
+"""Names that are offered at most."""
 
 
 def folders(line: str) -> Sequence[Offer]:

@@ -47,8 +47,7 @@ def _ask(desk: Desk, found: Resume) -> None:
     if not found.command:
         desk.say(found.notes[0])
         return
-    menu = Menu(found.text, choices_of(found), verb="do it")
-    desk.app.push_screen(menu, lambda choice: _do(desk, found, choice) if choice else None)
+    Menu(found.text, choices_of(found), verb="do it").ask(desk.app, lambda choice: _do(desk, found, choice))
 
 
 def _do(desk: Desk, found: Resume, choice: str) -> None:

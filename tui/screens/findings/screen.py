@@ -19,8 +19,8 @@ from ...messages import Failed
 from ...place import Place, Scope, Subject
 from ...told.lint_text import wasted
 from ...widgets.bars import HeadBar, NoticeBar
+from ...widgets.blocks import Head
 from ...widgets.cells import Span, Spans, width_of
-from ...widgets.document import Head
 from ...widgets.filter_bar import FilterBar
 from ...widgets.text_pane import TextPane
 from ...widgets.virtual_list import VirtualList
@@ -220,10 +220,7 @@ class FindingsScreen(Page):
         """Choose an order."""
         choices = [Choice(name, text, name[0]) for name, text in findings_rows.SORTS if name != "run"]
         choices.insert(3, Choice("run", dict(findings_rows.SORTS)["run"], "n"))
-        self.app.push_screen(
-            Menu("sort findings", choices, verb="sort", selected=self._sort),
-            lambda name: self.sort_by(name) if name else None,
-        )
+        Menu("sort findings", choices, verb="sort", selected=self._sort).ask(self.app, self.sort_by)
 
     def sort_columns(self) -> tuple[str, ...]:
         """What can be sorted by."""

@@ -138,12 +138,11 @@ class Jumps(Page):
         if row is not None:
             self.go(beyond(hits.numbers, row.number - 1, 1) or hits.numbers[0])
 
-    def on_failed(self, message: Failed) -> None:
-        """Say it; a search that failed is over."""
+    def on_failed(self, _message: Failed) -> None:
+        """A search that failed is over. (The page says why.)"""
         if self.searching:
             self.searching = False
             self.signs_changed()
-        super().on_failed(message)
 
     def action_hit(self, step: int) -> None:
         """The next turn with a hit."""
@@ -171,11 +170,7 @@ class Jumps(Page):
                 choices.append(
                     Choice(run, name, str(key) if key < 10 else "", counted(child.turns, "turn") if child else "")
                 )
-            self.app.push_screen(Menu("which sub-agent", choices, verb="go into it"), self._into)
-
-    def _into(self, run: str | None) -> None:
-        if run is not None:
-            self.loop_app.open_run(run)
+            Menu("which sub-agent", choices, verb="go into it").ask(self.app, self.loop_app.open_run)
 
     def action_parent(self) -> None:
         """To the run that started this one, at the turn that did."""

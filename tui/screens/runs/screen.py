@@ -167,9 +167,8 @@ class RunsScreen(Offers, Filling):
         """Nothing new; perhaps something else is wanted."""
         self._next_reading()
 
-    def on_failed(self, message: Failed) -> None:
-        """Keep the list; without one say that it is not empty but unreadable."""
-        super().on_failed(message)
+    def on_failed(self, _message: Failed) -> None:
+        """Keep the list; without one say that it is not empty but unreadable. (The page says why.)"""
         self._again = False
         self._version = None
         self._rest_until = time.monotonic() + 2
@@ -234,8 +233,8 @@ class RunsScreen(Offers, Filling):
     def _cells(self, row: Row, column: str) -> Spans:
         if column == "run":
             self.seen(row)
-        wide = any(slot.column.key == "outcome" for slot in self.listing.slots)
-        marked = {place.run for place in self.loop_app.marks}
+        marked = {place.run for place in self.loop_app.marks} if column == "run" else ()
+        wide = column == "signs" and any(slot.column.key == "outcome" for slot in self.listing.slots)
         return runs_table.cells(row, column, self.source.now(), marked, outcome_elsewhere=wide)
 
     def _head(self) -> None:
@@ -340,9 +339,7 @@ class RunsScreen(Offers, Filling):
             Choice(o.sort, o.says, note="now; again: the other way round" if o.sort == now else "")
             for o in runs_table.ORDERS
         ]
-        self.app.push_screen(
-            Menu("sort by", choices, verb="sort", selected=now), lambda name: self.sort_by(name) if name else None
-        )
+        Menu("sort by", choices, verb="sort", selected=now).ask(self.app, self.sort_by)
 
     def action_reverse(self) -> None:
         """The other way round."""
