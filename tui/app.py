@@ -20,12 +20,12 @@ from .screens.page import Page
 from .screens.runs.screen import RunsScreen
 from .themes import DARK, NAMES, TERMINAL, THEMES, called, meant
 
-THEME = "theme"
-"""Name of the remembered colours."""
-
 if TYPE_CHECKING:
     from ..replay.reference import Found
     from .data.views import TurnView
+
+THEME = "theme"
+"""Name of the remembered colours."""
 
 
 class LooptapeApp(EndingApp):
@@ -65,15 +65,10 @@ class LooptapeApp(EndingApp):
         if self._run is not None:
             self.open_run(self._run, self._turn)
         if self._first_words:
-            self.call_after_refresh(self._say_first)
+            self.call_after_refresh(self._tell, "\n".join(self._first_words))
         self.heed_signals()
 
     # where one can go
-
-    def _say_first(self) -> None:
-        """What was wrong with the settings, on whatever screen came first."""
-        if isinstance(self.screen, Page):
-            self.screen.say("\n".join(self._first_words))
 
     def open_demo(self, home: Path) -> None:
         """Show the runs of the demo's store; behind them one's own."""
@@ -201,8 +196,8 @@ class LooptapeApp(EndingApp):
             self.memory.put(THEME, called(theme))
 
     def _tell(self, text: str) -> None:
-        if isinstance(self.screen, Page):
-            self.screen.say(text)
+        """On whatever screen is on top; a menu says nothing."""
+        self._on_page(lambda page: page.say(text))
 
     def save_picture(self) -> None:
         """An SVG of the screen, in the working directory."""
@@ -213,7 +208,7 @@ class LooptapeApp(EndingApp):
         try:
             write_texts(path, iter([clean_svg(self.export_screenshot(title=self.TITLE))]))
         except LooptapeError as error:
-            self._tell(f"{error.what}. {error.cure}")
+            self._tell(str(error))
         else:
             self._tell(f"wrote {path}")
 

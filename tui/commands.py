@@ -18,7 +18,7 @@ class Command:
         help: What it does.
         key: The key that does the same.
         takes: What stands behind the word: ``RUN[:N]``; empty where nothing does.
-        values: What it can be, if that is known.
+        values: What it can be, if that is known; of several words (``FORMAT [PATH]``) the first.
         needed: It does nothing without a value.
         other: Another word for the same, that is not offered.
     """
@@ -76,12 +76,18 @@ def resolve(line: str, commands: Sequence[Command]) -> tuple[Command, str]:
         raise UsageError("no-value", f"{command.name} needs {command.takes}{known}")
     if not command.takes and value:
         raise UsageError("usage", f"{command.name} takes nothing behind it", f"Type {command.name}")
-    if command.values and value and " " not in value and value not in command.values:
-        alike = [v for v in command.values if v.casefold().startswith(value.casefold())]
+    return command, _whole(command, value) if command.values and value else value
+
+
+def _whole(command: Command, value: str) -> str:
+    """The value with its known word whole; that is all of it, or the first word where more stands behind."""
+    word, blank, rest = value.partition(" ") if " " in command.takes else (value, "", "")
+    if word not in command.values:
+        alike = [v for v in command.values if v.casefold().startswith(word.casefold())]
         if len(alike) != 1:
-            raise UsageError("bad-value", f"{command.name} {value}: unknown", _nearest(value, command.values))
-        value = alike[0]
-    return command, value
+            raise UsageError("bad-value", f"{command.name} {word}: unknown", _nearest(word, command.values))
+        word = alike[0]
+    return f"{word}{blank}{rest}"
 
 
 def _begun(name: str, commands: Sequence[Command]) -> Command:

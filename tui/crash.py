@@ -12,7 +12,6 @@ import tempfile
 import traceback
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 
 from ..tracer.errors import LooptapeError
 
@@ -21,18 +20,15 @@ MOST = 200_000
 """Bytes after which the log begins anew; the one before it is kept as ``screen.log.1``."""
 
 
-def log(
-    home: Path | None, what: str, error: BaseException | None = None, frame: FrameType | None = None
-) -> Path | None:
+def log(home: Path | None, what: str, error: BaseException | None = None) -> Path | None:
     """Add an entry to the log; its path, None where nothing can be written.
 
     Args:
         home: The folder of the store; the folder for temporary files where it is None or cannot be written.
         what: What happened, in words of ours.
         error: The exception; its causes are written too.
-        frame: Without an exception: where the program stood.
     """
-    entry = "".join(f"{line}\n" for line in _lines(what, error, frame))
+    entry = "".join(f"{line}\n" for line in _lines(what, error))
     for folder in (home, Path(tempfile.gettempdir())):
         if folder is not None:
             try:
@@ -58,7 +54,7 @@ def _append(path: Path, entry: str) -> Path:
     return path
 
 
-def _lines(what: str, error: BaseException | None, frame: FrameType | None) -> list[str]:
+def _lines(what: str, error: BaseException | None) -> list[str]:
     from .. import __version__
 
     lines = [f"{datetime.now().astimezone().isoformat(timespec='seconds')} looptape {__version__}, {what}"]
@@ -70,8 +66,6 @@ def _lines(what: str, error: BaseException | None, frame: FrameType | None) -> l
         held = getattr(error, "error", None)  # what Textual says of a worker holds the worker's own
         cause = error.__cause__ or (held if isinstance(held, BaseException) else None)
         error = cause or (None if error.__suppress_context__ else error.__context__)
-    if frame is not None:
-        lines += [f"    {_place(f.filename)}:{f.lineno} {f.name}" for f in traceback.extract_stack(frame)]
     return lines
 
 

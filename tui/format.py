@@ -64,6 +64,11 @@ def money(usd: float | None, *, sign: bool = True) -> str:
     return f"{mark}{usd:.4f}" if usd and abs(usd) < 0.0095 else f"{mark}{usd:,.2f}"
 
 
+def least_money(usd: float | None, unpriced: int, *, sign: bool = True) -> str:
+    """A sum, marked where turns without a price are left out of it: ``≥$0.31``."""
+    return ("≥" if unpriced and usd is not None else "") + money(usd, sign=sign)
+
+
 def run_money(run: Run) -> str:
     """The cost of a run for a column without a sign: ``0.31``, ``0.31+`` where turns without a price are left out."""
     if run.cost_usd is None:

@@ -84,6 +84,8 @@ LIST = (
     Key("G,end", "bottom", "list.last", "", "last row", "G"),
     Key("enter", "open", "list.open", "open", "open it", "Enter"),
 )
+OPEN = LIST[-1]
+"""The key of a list that the foot of a screen names first where its rows lead somewhere."""
 READING = (
     Key("j,down", "move(1)", "text.down", "", "a line down", "j ↓"),
     Key("k,up", "move(-1)", "text.up", "", "a line up", "k ↑"),

@@ -53,7 +53,7 @@ def read(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Re
     try:
         layers = settings.layers("tui", env=env, cwd=cwd)
     except LooptapeError as error:
-        return Rebinding({}, (f"{error.what}. {error.cure}",))
+        return Rebinding({}, (str(error),))
     for table, file in layers:
         problems += [
             f"{settings.place(file, word)}: unknown {word!r} in tui. Known: keys" for word in table if word != "keys"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
-from .data.views import RunsView, RunsWanted, RunView, Trouble, TurnView, WireView
+from .data.views import RunsView, RunsWanted, Trouble, TurnView
 
 
 class RunsLoaded(Message):
@@ -18,26 +18,10 @@ class RunsLoaded(Message):
         self.wanted = wanted
 
 
-class RunLoaded(Message):
-    """A run and the lines of its turn list were read."""
-
-    def __init__(self, view: RunView) -> None:
-        super().__init__()
-        self.view = view
-
-
 class TurnLoaded(Message):
     """One turn was read whole."""
 
     def __init__(self, view: TurnView) -> None:
-        super().__init__()
-        self.view = view
-
-
-class WireLoaded(Message):
-    """What went over the wire in one turn was read."""
-
-    def __init__(self, view: WireView) -> None:
         super().__init__()
         self.view = view
 

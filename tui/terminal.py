@@ -1,4 +1,4 @@
-"""What must hold before the screen opens: a terminal that can show it, and an environment that Textual reads well."""
+"""The environment before the screen opens: mended where Textual reads it otherwise than it is meant."""
 
 from __future__ import annotations
 

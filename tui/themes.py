@@ -145,7 +145,8 @@ def called(theme: str) -> str:
 
 def meant(name: str) -> str:
     """The theme that a person means by a name."""
-    return f"looptape-{_OTHER_WORDS.get(name, name)}" if _OTHER_WORDS.get(name, name) in NAMES else name
+    ours = _OTHER_WORDS.get(name, name)
+    return f"looptape-{ours}" if ours in NAMES else name
 
 
 _OTHER_WORDS = {"high-contrast": "contrast", "ansi": "terminal"}

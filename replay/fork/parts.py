@@ -17,7 +17,7 @@ from .shapes import text_of
 
 _TEXTS = ("text", "input_text", "output_text")
 _PLAIN = ("content", "output", "arguments", "input")
-_NAMES = {"text": "text", "thinking": "thinking", "refusal": "refusal"}
+_WORDS = ("text", "thinking", "refusal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +200,9 @@ def _block(steps: tuple[Step, ...], block: Any, title: str) -> Part:
             steps, "message", title, block if isinstance(block, str) else indented(block), not isinstance(block, str)
         )
     kind = block.get("type")
-    for key, name in _NAMES.items():
+    for key in _WORDS:
         if isinstance(block.get(key), str):
-            label = title if key == "text" else f"{title} {name}"
+            label = title if key == "text" else f"{title} {key}"
             return Part((*steps, key), "message", label, block[key])
     if "input" in block and kind == "tool_use":
         return Part((*steps, "input"), "call", f"{title} → {block.get('name')}", indented(block["input"]), True)

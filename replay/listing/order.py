@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...tracer.model import Run
 from ...tracer.store import Filter
-from ...tracer.store.filters import join, order, where
+from ...tracer.store.filters import CYCLE, TOKENS, join, order, where
 from .facts import Facts, kept
 
 if TYPE_CHECKING:
@@ -110,19 +110,18 @@ def lines(store: Store, ids: Sequence[str]) -> dict[str, Line]:
     return {run.id: Line(run, facts.get(run.id, Facts())) for run in runs}
 
 
-_CONTEXT = "coalesce(r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h)"
+_KNOWN = "coalesce(r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h)"
 _SUMS = f"""
   count(*) as runs, coalesce(sum(r.cost_usd), 0)::double as cost_usd,
   count(*) filter (r.unpriced_turns > 0) as unpriced,
   count(*) filter (r.status = 'running') as running,
-  count(*) filter (r.id in (select run from base.derived where kind = 'wasted' and try_cast(value_json->>'cycles' as bigint) > 0)) as circling,
+  count(*) filter ({CYCLE}) as circling,
   coalesce(sum(r.turns), 0)::bigint as turns, coalesce(sum(r.tool_calls), 0)::bigint as calls, coalesce(sum(r.errors), 0)::bigint as errors,
-  sum(coalesce(r.input, 0) + coalesce(r.cache_read, 0) + coalesce(r.cache_write_5m, 0) + coalesce(r.cache_write_1h, 0))
-    filter ({_CONTEXT} is not null)::bigint as context,
+  sum({TOKENS}) filter ({_KNOWN} is not null)::bigint as context,
   sum(r.cache_read)::bigint as cached, sum(r.output)::bigint as output,
   arg_max(r.id, coalesce(r.started_at, r.ended_at)) as newest, count(r.project) as projects,
   count(*) filter (r.task is not null and r.task is distinct from r.name) as tasks, count(r.outcome_json) as outcomes
-"""  # noqa: S608 - our own words
+"""
 
 
 def _totals(store: Store, given: Filter, by: str = "") -> list[tuple[Any, Totals]]:

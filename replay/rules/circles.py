@@ -11,6 +11,7 @@ from ..cycles import CycleFinding, Declared, find_cycles
 from ..cycles.finding import KINDS
 from ..recording import load_many
 from .lint import Report, ordered
+from .pages import CYCLE
 from .rule import Finding
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ FIX = (
     'Stop it while it runs: looptape.Guard(cycles="stop") tells the model when the circle is known, blocks the call two '
     "laps later and stops the loop after four."
 )
-TITLES: Mapping[str, str] = {f"cycle-{kind}": f"Cycle: {what}" for kind, what in KINDS.items()}
+TITLES: Mapping[str, str] = {f"{CYCLE}{kind}": f"Cycle: {what}" for kind, what in KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,6 @@ def as_report(cycles: Sequence[CycleFinding], runs: Sequence[Run]) -> Report:
 
 def _finding(cycle: CycleFinding) -> CircleFinding:
     return CircleFinding(
-        f"cycle-{cycle.kind}", "warning" if cycle.level in ("note", "warn") else "error", cycle.run or "",
+        f"{CYCLE}{cycle.kind}", "warning" if cycle.level in ("note", "warn") else "error", cycle.run or "",
         cycle.first_turn, cycle.last_turn, cycle.sentence, cycle.calls, cycle.wasted, cycle.confidence, FIX,
     )  # fmt: skip

@@ -166,7 +166,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch, cells: int = 80) -> None:
     """stdout is a terminal of so many cells."""
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((cells, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((cells, 24)))
 
 
 def test_on_a_narrow_terminal_what_a_part_is_and_who_called_stand_whole_below_it(

@@ -9,9 +9,10 @@ from typing import Any
 from ..errors import UsageError
 from .text import encode
 
-_TOKENS = (
+TOKENS = (
     "coalesce(r.input, 0) + coalesce(r.cache_read, 0) + coalesce(r.cache_write_5m, 0) + coalesce(r.cache_write_1h, 0)"
 )
+"""What the model read in a run; 0 also where nobody knows."""
 _NAME = "lower(coalesce(r.name, r.title, r.agent, r.id))"
 
 
@@ -40,9 +41,9 @@ SORTS = {
     "cycles": Sort("w.cycles", join="wasted"),
     "findings": Sort("l.findings", join="listed"),
     "context": Sort("l.share", join="listed"),
-    "tokens": Sort(f"{_TOKENS} + coalesce(r.output, 0)"),
-    "input": Sort(f"nullif({_TOKENS}, 0)"),
-    "cache": Sort(f"r.cache_read / nullif({_TOKENS}, 0)"),
+    "tokens": Sort(f"{TOKENS} + coalesce(r.output, 0)"),
+    "input": Sort(f"nullif({TOKENS}, 0)"),
+    "cache": Sort(f"r.cache_read / nullif({TOKENS}, 0)"),
     "output": Sort("r.output"),
     "duration": Sort("r.ended_at - r.started_at"),
     "name": Sort(_NAME, falling=False),
@@ -83,13 +84,12 @@ _NUMBERS = {
     "calls": "r.tool_calls",
     "errors": "r.errors",
     "cost": "r.cost_usd",
-    "tokens": f"{_TOKENS} + coalesce(r.output, 0)",
+    "tokens": f"{TOKENS} + coalesce(r.output, 0)",
     "seconds": "(r.ended_at - r.started_at) / 1e6",
 }
 OPERATORS = (">=", "<=", ">", "<", "=")
-_CYCLE = (
-    "r.id in (select run from base.derived where kind = 'wasted' and try_cast(value_json->>'cycles' as bigint) > 0)"
-)
+CYCLE = "r.id in (select run from base.derived where kind = 'wasted' and try_cast(value_json->>'cycles' as bigint) > 0)"
+"""Runs that are known to go round in circles."""
 _TEXT = "contains(lower(concat_ws(' ', r.id, r.name, r.title, r.task, r.agent)), lower(?))"
 _TAG = "exists (select 1 from json_each(r.tags_json) as t where t.key = ? and json_extract_string(t.value, '$') {})"
 
@@ -168,7 +168,7 @@ def _add_facts(given: Filter, parts: list[str], values: list[Any]) -> None:
     if given.error is not None:
         parts.append("r.errors > 0" if given.error else "coalesce(r.errors, 0) = 0")
     if given.cycle is not None:
-        parts.append(_CYCLE if given.cycle else f"not ({_CYCLE})")
+        parts.append(CYCLE if given.cycle else f"not ({CYCLE})")
     for name, operator, number in given.numbers:
         parts.append(f"{_NUMBERS[name]} {OPERATORS[OPERATORS.index(operator)]} ?")
         values.append(number)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...tracer.observers import STATE
@@ -61,8 +59,3 @@ def _read(store: Store, run: str, first: int | None) -> list[TurnRow]:
     if len(rows) > LONG:
         gc.freeze()  # they stay as long as the screen: no later collection need look at them
     return rows
-
-
-def noted(view: RunView, notices: Sequence[str]) -> RunView:
-    """The same with what the store had to say."""
-    return replace(view, notices=tuple(notices))

@@ -58,7 +58,7 @@ def wrong(text: str) -> str:
     try:
         parse(text)
     except LooptapeError as error:
-        return f"{error.what}. {error.cure}"
+        return str(error)
     return ""
 
 
@@ -127,11 +127,9 @@ def _near(keys: Sequence[str], at: str | None) -> list[str]:
     """The first keys, and those around the one looked at."""
     from ...replay.listing import HEAD
 
-    place = 0
-    if at is not None:
-        try:
-            place = keys.index(at)
-        except ValueError:
-            place = 0
+    try:
+        place = keys.index(at) if at is not None else 0
+    except ValueError:
+        place = 0
     some = dict.fromkeys((*keys[:AROUND], *keys[max(0, place - AROUND) : place + AROUND]))
     return [key for key in some if not key.startswith(HEAD)]

@@ -22,6 +22,7 @@ from .warm import Warm
 if TYPE_CHECKING:
     from ...tracer.store import Store
     from .ahead import Ahead
+    from .sessions import Folder
 
 T = TypeVar("T")
 
@@ -148,7 +149,7 @@ class StoreSource:
         with self._open(drain=around is None) as store:
             said = self._in_step(store) if around is None else []
             view = run_reading.read(store, run, known, around)
-            return run_reading.noted(view, (*store.notices, *said))
+            return replace(view, notices=(*store.notices, *said))
 
     def turn(self, run: str, number: int, *, fresh: bool = False) -> TurnView:
         """One turn with the request that the model saw."""
@@ -266,13 +267,17 @@ def _marks(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 def found_sessions() -> tuple[Found, ...]:
     """What other tools left on this machine, counted by file names only (nothing is read)."""
-    from ..format import counted, size
     from . import sessions
 
-    return tuple(
-        Found(f"{counted(len(f.files), f'{f.program} session')}, {size(f.octets)}", f"looptape import {f.option}")
-        for f in sessions.found()
-    )
+    return tuple(map(offered, sessions.found()))
+
+
+def offered(folder: Folder) -> Found:
+    """A folder of sessions in words, and the command that imports it."""
+    from ..format import counted, size
+
+    what = f"{counted(len(folder.files), f'{folder.program} session')}, {size(folder.octets)}"
+    return Found(what, f"looptape import {folder.option}")
 
 
 def shortened(path: Path, home: Path | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from textual import events
@@ -25,9 +26,15 @@ if TYPE_CHECKING:
 
 
 class Page(Screen[int]):
-    """A screen of the app. Subclasses give ``KEYS`` and compose their own middle; ``SIGNS`` are explained in the menu of keys."""
+    """A screen of the app. Subclasses give ``KEYS`` and compose their own middle.
+
+    Attributes:
+        OPENS: What Enter does in its list, as the footer says it; empty where it does nothing.
+        SIGNS: Signs of its list with what they mean, for the menu of keys.
+    """
 
     KEYS: Sequence[keymap.Key] = ()
+    OPENS = ""
     SIGNS: Sequence[tuple[str, str]] = ()
     AUTO_FOCUS = ""
 
@@ -47,7 +54,12 @@ class Page(Screen[int]):
 
     def key_bar(self) -> KeyBar:
         """The footer of this screen."""
-        return KeyBar((*self.KEYS, *keymap.EVERYWHERE))
+        return KeyBar(self.foot(self.KEYS))
+
+    def foot(self, keys: Sequence[keymap.Key]) -> Sequence[keymap.Key]:
+        """What the footer says of these keys: what Enter does in the list of the screen comes first."""
+        opens = (replace(keymap.OPEN, short=self.OPENS),) if self.OPENS else ()
+        return (*opens, *keys, *keymap.EVERYWHERE)
 
     def all_keys(self) -> Sequence[keymap.Key]:
         """Every key valid now: those of the focused widget, of the screen, of the app."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...replay.cycles import Waste
-from ...replay.rules import Finding, Report
+from ...replay.rules import Finding, Report, Unknown
 from ...replay.rules.together import added
 from ...tracer.model import Run
 from .. import report
@@ -62,6 +62,22 @@ def wasted(waste: Waste) -> str:
     return ", ".join(parts)
 
 
+def turns(finding: Finding) -> str:
+    """``7``, ``29-33``; empty where no turn is meant."""
+    if not finding.first_turn:
+        return ""
+    last = "" if finding.last_turn == finding.first_turn else f"-{finding.last_turn}"
+    return f"{finding.first_turn}{last}"
+
+
+def lacking(unknown: Iterable[Unknown]) -> list[tuple[str, tuple[str, ...], list[str]]]:
+    """What could not be judged, once for each rule and what it lacked: rule, missing fields, runs."""
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in unknown:
+        grouped.setdefault((one.rule, one.missing), []).append(one.run)
+    return [(rule, missing, runs) for (rule, missing), runs in sorted(grouped.items())]
+
+
 def _seconds(seconds: float) -> str:
     return f"{seconds:,.1f} s" if seconds < 100 else f"{seconds / 60:,.0f} min"
 
@@ -94,8 +110,9 @@ def _lines(found: Report, limit: int) -> None:
     for finding in shown:
         name = _name(runs.get(finding.run), finding.run)
         name = name if len(name) <= NAME else f"{name[: NAME - 1]}…"
+        place = f"{finding.run}:{turns(finding)}" if finding.first_turn else finding.run
         report.out(
-            Styled(f"{finding.severity:7} {finding.rule} ", _STYLES[finding.severity]), f"{finding.run}:{_turns(finding)} ",
+            Styled(f"{finding.severity:7} {finding.rule} ", _STYLES[finding.severity]), f"{place} ",
             Styled(f"{name}: ", "dim"), finding.message,
         )  # fmt: skip
     if len(shown) < len(found.findings):
@@ -119,7 +136,7 @@ def _one(finding: Finding, titles: Mapping[str, str]) -> None:
     waste = wasted(finding.wasted)
     report.out(
         "  ", Styled(f"{finding.severity:7} {finding.rule}", _STYLES[finding.severity]), f"  {titles.get(finding.rule, '')}",
-        Styled(f"  turn {_turns(finding)}, {finding.confidence:.0%} sure" if finding.first_turn else "", "dim"),
+        Styled(f"  turn {turns(finding)}, {finding.confidence:.0%} sure" if finding.first_turn else "", "dim"),
         Styled(f", wasted {waste}" if waste else "", "warn"),
     )  # fmt: skip
     report.out("    ", finding.message)
@@ -129,11 +146,7 @@ def _one(finding: Finding, titles: Mapping[str, str]) -> None:
 
 
 def _unknown(found: Report) -> None:
-    """What could not be judged, one line per rule and fields."""
-    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in found.unknown:
-        grouped.setdefault((one.rule, one.missing), []).append(one.run)
-    for (rule, missing), runs in sorted(grouped.items()):
+    for rule, missing, runs in lacking(found.unknown):
         who = counted(len(set(runs)), "run") if len(found.runs) > 1 else "this run"
         report.out(Styled(f"unknown {rule} ", "dim"), f"cannot judge {who}: not recorded: {', '.join(missing)}")
 
@@ -152,12 +165,6 @@ def _ending(found: Report) -> None:
         if found.findings
         else f"nothing {'else ' if found.old else ''}found in {counted(len(found.runs), 'run')}"
     )
-
-
-def _turns(finding: Finding) -> str:
-    if finding.first_turn == finding.last_turn:
-        return str(finding.first_turn)
-    return f"{finding.first_turn}-{finding.last_turn}"
 
 
 def _name(run: Run | None, fallback: str) -> str:

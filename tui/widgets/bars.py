@@ -8,8 +8,7 @@ from textual import events
 from textual.message import Message
 
 from ..keymap import Key
-from ..safe_text import clean
-from .cells import GAP, Spans, spread, width_of
+from .cells import GAP, Spans, cleaned, spread, width_of
 from .painted import Bar
 from .wrapping import wrap
 
@@ -95,7 +94,7 @@ class NoticeBar(Bar):
         width = max(10, (self.size.width or self.app.size.width) - 2)
         rows: list[Spans] = []
         for line in self._lines:
-            folded = wrap(tuple((clean(t), role) for t, role in line), width, hang=2)
+            folded = wrap(cleaned(line), width, hang=2)
             rows += folded if len(folded) <= _MOST else [*folded[: _MOST - 1], (("  …", "dim"), *folded[-1][1:])]
         self._rows = rows
         self.styles.height = max(1, len(rows))

@@ -86,6 +86,11 @@ def fit(spans: Spans, width: int, *, right: bool = False) -> Spans:
     return tuple(out)
 
 
+def cleaned(spans: Spans) -> Spans:
+    """The spans as they may be shown; whoever wraps them needs that first."""
+    return tuple((clean(text), role) for text, role in spans)
+
+
 def cut(spans: Spans, width: int) -> Spans:
     """The spans, cut with an ellipsis where they take more than ``width`` cells; never padded."""
     return spans if width_of(spans) <= width else fit(spans, width)

@@ -11,12 +11,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ..safe_text import clean
-from .blocks import CLOSED, OPEN, Block, Body, Document, Fold, Folds, Head, Leaf, json_folds, leaves
-from .cells import Spans, fit
+from .blocks import CLOSED, OPEN, Block, Body, Folds, Head, Leaf, json_folds, leaves
+from .cells import Spans, cleaned, fit
 from .json_text import coloured
 from .wrapping import Mark, marked, row_of, wrap
-
-__all__ = ["Block", "Body", "Document", "Fold", "Folds", "Head", "Layout", "Spot", "lay_out", "wrap"]
 
 CHUNK = 4000
 """Longest piece of a line, in characters: a line of 5 MB is 1,250 pieces, each wrapped when it is seen."""
@@ -73,8 +71,7 @@ class Section(NamedTuple):
         """A line as it is to be drawn."""
         block = self.leaf.block
         if isinstance(block, Head):
-            spans = tuple((clean(t), role) for t, role in block.spans)
-            return Piece(spans, block.indent, hang=block.hang, marks=tuple(marks), cut=block.cut)
+            return Piece(cleaned(block.spans), block.indent, hang=block.hang, marks=tuple(marks), cut=block.cut)
         tail: Spans = ()
         if number in self.closed:
             last = self.folds[number]

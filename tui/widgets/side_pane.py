@@ -11,10 +11,9 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from .. import keymap
-from ..safe_text import clean
-from .cells import Spans, fit
-from .document import wrap
+from .cells import Spans, cleaned, fit
 from .painted import PaintedScroll
+from .wrapping import wrap
 
 MARGIN = 1
 NARROW = 64
@@ -112,7 +111,7 @@ def laid_out(row: SideRow, room: int) -> list[Spans]:
     """The lines of a row in ``room`` cells."""
     lead = (" " * MARGIN, "text")
     if row.whole:
-        return [(lead, *line) for line in wrap(_cleaned(row.a or ()), room, hang=2)]
+        return [(lead, *line) for line in wrap(cleaned(row.a or ()), room, hang=2)]
     if room < NARROW:
         return [(lead, *line) for line in _stacked(row, room)]
     half = (room - 3) // 2
@@ -137,8 +136,4 @@ def _stacked(row: SideRow, room: int) -> list[Spans]:
 
 
 def _side(spans: Spans | None, room: int) -> list[Spans]:
-    return [()] if spans is None else wrap(_cleaned(spans), room)
-
-
-def _cleaned(spans: Spans) -> Spans:
-    return tuple((clean(text), role) for text, role in spans)
+    return [()] if spans is None else wrap(cleaned(spans), room)

@@ -79,11 +79,6 @@ class TextPane(PaintedScroll, can_focus=True):
         self._seeking = 0
 
     @property
-    def layout_now(self) -> Layout:
-        """Where the lines stand."""
-        return self._layout
-
-    @property
     def at_end(self) -> bool:
         """True when the last row is on screen."""
         return not self._partial and self.scroll_offset.y + self.size.height >= self._layout.rows

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ..report import Part, Styled
 from ..safe_text import clean, width
 from ..told.telling import Call, Line, Passage, Said
+from .blocks import Block, Body, Head
 from .cells import Span, Spans
-from .document import Block, Body, Head, Layout, lay_out
+from .document import Layout, lay_out
 
 LONG, LONG_LINES = 20_000, 400
 """Characters and lines of a text where long texts are asked for; the turn shows all of it."""

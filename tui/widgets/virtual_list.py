@@ -68,26 +68,15 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
             self.list = source
             self.key = key
 
-        @property
-        def control(self) -> VirtualList[Any]:
-            """The list it happened in."""
-            return self.list
-
     class Opened(Moved):
         """The selected row was asked for: Enter, or a click on it."""
 
     class Sorted(Message):
         """A column's title was clicked."""
 
-        def __init__(self, source: VirtualList[Any], column: str) -> None:
+        def __init__(self, column: str) -> None:
             super().__init__()
-            self.list = source
             self.column = column
-
-        @property
-        def control(self) -> VirtualList[Any]:
-            """The list it happened in."""
-            return self.list
 
     def __init__(
         self,
@@ -162,7 +151,6 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         key, first = select or self.selected_key, not self._rows
         self._rows = rows
         self._cursor = self._found(key, before)
-        self._strips.clear()
         self._measure()
         if away:
             self.jump(self._found(held_key, held) if top else 0)
@@ -193,17 +181,11 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
 
     def choose_key(self, key: str) -> bool:
         """Select the row of that key; False when there is none."""
-        ask = getattr(self._rows, "place_of", None)
-        if ask is not None:
-            place = ask(key)
-            if place is not None:
-                self.choose(place)
-            return place is not None
-        for index, row in enumerate(self._rows):
-            if self._key_of(row) == key:
-                self.choose(index)
-                return True
-        return False
+        place = self._found(key, self._cursor)
+        if place >= len(self._rows) or self._key_of(self._rows[place]) != key:
+            return False
+        self.choose(place)
+        return True
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Other columns for the same rows."""
@@ -288,7 +270,7 @@ class VirtualList(PaintedScroll, Generic[Row], can_focus=True):
         if event.y < self._head:
             slot = next((s for s in self._slots if s.x <= event.x - MARGIN < s.x + s.width), None)
             if slot is not None:
-                self.post_message(self.Sorted(self, slot.column.key))
+                self.post_message(self.Sorted(slot.column.key))
             return
         if not 0 <= index < len(self._rows):
             return

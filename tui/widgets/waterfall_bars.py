@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..format import counted, duration
 from ..safe_text import clean, width
 from ..told.time_axis import Axis
-from .cells import Span, Spans
+from .cells import Span, Spans, width_of
 
 if TYPE_CHECKING:
     from ...tracer.store.times import CallTimes, ChildTimes, TurnTimes
@@ -254,20 +254,20 @@ def drawn(marks: Sequence[Mark], words: Spans, before: Spans, seen: Window) -> S
         row.write(2, _joined(before, words))
     elif first >= seen.width:
         words = _joined(before, words)
-        row.write(max(0, seen.width - 2 - _width(words)), words, seen.width - 2)
+        row.write(max(0, seen.width - 2 - width_of(words)), words, seen.width - 2)
         row.put(seen.width - 1, "›", "faint")
     else:
         room = _cut_before(seen, first)
-        if before and _width(before) + 1 <= room:
-            row.write(room - _width(before) - 1, before, room)
-            first = room - _width(before) - 1
+        if before and width_of(before) + 1 <= room:
+            row.write(room - width_of(before) - 1, before, room)
+            first = room - width_of(before) - 1
         elif before:
             words = _joined(before, words)
-        needed = _width(words[:-1] if words and words[-1][1] == "faint" else words)
-        if needed <= seen.width - last - 1 or _width(words) + 1 > first:
+        needed = width_of(words[:-1] if words and words[-1][1] == "faint" else words)
+        if needed <= seen.width - last - 1 or width_of(words) + 1 > first:
             row.write(last + 1, words)
         else:
-            row.write(first - 1 - _width(words), words, first - 1)
+            row.write(first - 1 - width_of(words), words, first - 1)
     return row.spans()
 
 
@@ -345,7 +345,3 @@ def _joined(*parts: Spans) -> Spans:
             out += _gap(out)
             out += part
     return tuple(out)
-
-
-def _width(spans: Spans) -> int:
-    return sum(width(clean(text)) for text, _ in spans)

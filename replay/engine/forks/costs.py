@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ....tracer.clock import now
 from ....tracer.model import Turn, Usage
@@ -37,7 +38,7 @@ class Estimate:
     why: str = ""
 
     def words(self) -> str:
-        """``about $0.09 a turn, at most $1.00 and the turn that passes it``."""
+        """``about $0.09 a turn, stops at 50 turns or $1.00; at worst about $1.09``."""
         stops = f"stops at {self.turns} turns" if self.turns is not None else "no limit of turns"
         if self.turn is None:
             return f"no price known ({self.why}); {stops}"
@@ -56,7 +57,7 @@ def estimate(fork: Ready) -> Estimate | None:
     turns = [t for t in fork.plan.turns if t.usage.context is not None]
     before = [t for t in turns if t.number <= fork.start.turn] or turns[:1]
     context = before[-1].usage.context if before else len(str(fork.start.body)) // _SAID
-    growth = max(0.0, _median([b - a for a, b in zip(_sizes(turns), _sizes(turns)[1:], strict=False)]))
+    growth = max(0.0, _median([b - a for a, b in pairwise(t.usage.context or 0 for t in turns)]))
     answer = _answer(fork, turns)
     count = policy.max_turns
     last = (count or 1) - 1
@@ -64,10 +65,6 @@ def estimate(fork: Ready) -> Estimate | None:
     turn, why = _price(fork, context or 0, answer)
     most, _ = _price(fork, round(sums), answer * (count or 1))
     return Estimate(turn, None if count is None else most, count, policy.max_cost_usd, why)
-
-
-def _sizes(turns: Sequence[Turn]) -> list[int]:
-    return [t.usage.context or 0 for t in turns]
 
 
 def _answer(fork: Ready, turns: Sequence[Turn]) -> int:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ....replay.diff import NOTHING, Change, Diff
 from ....replay.diff.words import words
-from ...format import ago, counted, money, run_ms, run_title, sign
+from ...format import ago, counted, least_money, run_ms, run_title, sign
 from ...format import duration as took
 from ...told import diff_lines
 from ...widgets.bars import HeadLine
@@ -121,7 +121,7 @@ def _whose(found: Diff, place: int, chosen: bool, now: int, width: int) -> HeadL
     rest += [(f"  {ago(run.started_at, now)}", "dim"), (f"  {sign(run.status)} {run.status}", "bad" if run.status == "failed" else "dim")]  # fmt: skip
     facts = [_fact(run.models[0] if run.models else "")]
     facts += [_fact(took(run_ms(run, now))), _fact(counted(sums.turns, "turn"))] if side.first is None else []
-    facts += [_fact(("≥" if sums.unpriced_turns and sums.cost_usd is not None else "") + money(sums.cost_usd))]
+    facts += [_fact(least_money(sums.cost_usd, sums.unpriced_turns))]
     name: Spans = ((f" {run_title(run)}", "strong"),)
     kept = [fact for fact in facts if fact]
     wanted = min(width_of((*lead, *name, *rest)), width * 3 // 4)

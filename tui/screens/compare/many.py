@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.worker import get_current_worker
 
 from ... import keymap
-from ...format import count, counted, money, run_title, sign
+from ...format import count, counted, least_money, run_title, sign
 from ...format import duration as took
 from ...messages import Unchanged
 from ...place import Place, Scope, Subject
@@ -35,6 +35,7 @@ class CompareManyScreen(Page):
     """Several against one."""
 
     KEYS = (keymap.COMPARE[-1], *keymap.HERE)
+    OPENS = "open"
     BINDINGS = keymap.bindings(KEYS)
 
     def __init__(self, base: Place, others: Sequence[Place]) -> None:
@@ -131,7 +132,7 @@ def cells(row: Against, column: str) -> Spans:
         "turns": count(sums.turns),
         "calls": count(sums.tool_calls),
         "errors": count(sums.errors),
-        "cost": ("≥" if sums.unpriced_turns and sums.cost_usd is not None else "") + money(sums.cost_usd, sign=False),
+        "cost": least_money(sums.cost_usd, sums.unpriced_turns, sign=False),
         "time": took((sums.generate_ms or 0) + (sums.execute_ms or 0)),
     }
     return ((texts[column], "bad" if column == "errors" and sums.errors else "text"),)

@@ -15,7 +15,7 @@ from ....replay.message_parts import plain_text
 from ....tracer.model import ToolCall, Turn
 from ...format import counted, short_tokens
 from ...told import diff_text
-from ...told.diff_lines import as_text, title
+from ...told.diff_lines import as_text, short, title
 
 VIEWS = ("turns", "requests", "results", "totals")
 GIVEN = frozenset({"model", "params", "system", "tools", "messages", "history", "input"})
@@ -243,7 +243,7 @@ def _totals(found: Diff) -> Iterator[Line]:
 
 def _change(key: str, change: Change, numbers: tuple[int | None, int | None], indent: str = "") -> Line:
     sign = "+" if change.a is NOTHING else "-" if change.b is NOTHING else "≠"
-    a, b = ("" if v is NOTHING else _line(as_text(v)) for v in (change.a, change.b))
+    a, b = ("" if v is NOTHING else _line(v) for v in (change.a, change.b))
     return Line(key, sign, a, b, (False, False), numbers, change.kind, indent + change.path, (change,))
 
 
@@ -309,7 +309,6 @@ def _told(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _line(text: str) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(text[: 4 * LONGEST].split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+def _line(value: Any) -> str:
+    """The beginning of a value, on one line."""
+    return short(value, LONGEST)

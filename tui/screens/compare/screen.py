@@ -35,6 +35,7 @@ class CompareScreen(Page):
     """What differs between two places."""
 
     KEYS = (*keymap.COMPARE, *keymap.HERE)
+    OPENS = "whole"
     BINDINGS = keymap.bindings(KEYS)
     CSS = """
     #compare-text { height: 1fr; border-top: solid $panel; }
@@ -251,17 +252,6 @@ class CompareScreen(Page):
     def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
         """A click on a view."""
         self._choose(message.index)
-
-    def tab_names(self) -> tuple[str, ...]:
-        """The views."""
-        return VIEWS
-
-    def show_tab(self, name: str) -> None:
-        """A view by its name."""
-        if name in VIEWS:
-            self._choose(VIEWS.index(name))
-        else:
-            self.say(f"the views are {', '.join(VIEWS)}")
 
     def _choose(self, index: int) -> None:
         self._at = index % len(VIEWS)

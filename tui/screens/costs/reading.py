@@ -15,6 +15,7 @@ from ....tracer.errors import LooptapeError
 from ...data.source import Source
 from ...place import Scope
 from ...told.stats_text import Days, days_of
+from .table import bars_of
 
 if TYPE_CHECKING:
     from ....tracer.store import Filter, Store
@@ -47,13 +48,14 @@ class Summed(Message):
 
 
 class Tabled(Message):
-    """The table of a tab; ``names`` of runs by id."""
+    """The table of a tab, and what its bars show; ``names`` of runs by id."""
 
     def __init__(self, scope: Scope, by: str, table: Table, names: Mapping[str, str]) -> None:
         super().__init__()
         self.scope = scope
         self.by = by
         self.table = table
+        self.bars = bars_of(table)
         self.names = names
 
 

@@ -33,6 +33,7 @@ class CostsScreen(Page):
     """Costs of the runs of a scope."""
 
     KEYS = (*keymap.COSTS, *keymap.HERE)
+    OPENS = "its runs"
     BINDINGS = keymap.bindings(KEYS)
     CSS = """
     #costs { height: 1fr; }
@@ -122,7 +123,6 @@ class CostsScreen(Page):
 
     def on_failed(self, message: Failed) -> None:
         """Say it; the last table stays."""
-        super().on_failed(message)
         self._head()
 
     # showing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ....replay.analytics import Table
@@ -24,6 +25,14 @@ FILTERS = {"model": "model", "tool": "tool", "project": "project", "task": "task
 """Tabs whose rows are a filter of the runs, with its key."""
 
 
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """The column that the bars show, and the largest value in it: looked for once, not in every cell."""
+
+    column: str
+    most: float
+
+
 def key_of(row: Row) -> str:
     """What a row is recognised by: what it is about."""
     return str(next(iter(row.values())))
@@ -32,6 +41,7 @@ def key_of(row: Row) -> str:
 def columns(table: Table, by: str, names: Mapping[str, str]) -> tuple[Column, ...]:
     """The columns of a table: what is empty everywhere is left out; p50 and p95 stand in one, a bar beside the money."""
     listed = any(n.startswith(LIST_PRICE) for n in table.notes)
+    bars = bars_of(table)
     found: list[Column] = []
     for place, field in enumerate(table.fields):
         name = field.name
@@ -47,7 +57,7 @@ def columns(table: Table, by: str, names: Mapping[str, str]) -> tuple[Column, ..
         head = titled(stem) + (" / p95" if stem != name else "")
         head = head.replace("$", "list $") if listed else head
         wide = _WIDTHS.get(field.kind, 8) * (2 if stem != name else 1)
-        measured = name == _measured(table)
+        measured = name == bars.column
         found.append(Column(name, head, max(wide, len(head)), right=True, keep=90 if measured else _importance(stem)))
         if measured:
             found.append(Column("bar", "", BAR, keep=_importance("models")))  # names whole before bars
@@ -56,27 +66,21 @@ def columns(table: Table, by: str, names: Mapping[str, str]) -> tuple[Column, ..
 
 def _named(table: Table, names: Mapping[str, str]) -> int:
     """Cells that the names need, up to a good length: long ones are cut, so that figures stay beside them."""
-    field = table.fields[0].name
-    longest = max((width_of(cells(row, field, table, names)) for row in table), default=0)
+    column = table.fields[0].name
+    longest = max((width_of(_name(row, column, names)) for row in table), default=0)
     return min(max(longest, 14), NAME)
 
 
-def cells(row: Row, column: str, table: Table, names: Mapping[str, str]) -> Spans:
+def cells(row: Row, column: str, table: Table, names: Mapping[str, str], bars: Bars) -> Spans:
     """A row's spans in a column."""
-    field = next((f for f in table.fields if f.name == column), None)
     if column == "bar":
-        name = _measured(table)
-        most = max((float(v) for v in table.column(name) if v is not None), default=0)
-        return ((bar(float(row[name] or 0), most, BAR), "bar"),)
+        return ((bar(float(row[bars.column] or 0), bars.most, BAR), "bar"),)
+    field = next((f for f in table.fields if f.name == column), None)
     if field is None:
         return ()
-    value = row[column]
     if field is table.fields[0]:
-        if value is None:
-            return (("not said", "dim"),)
-        if column == "run":
-            return ((names.get(value, value), "text"), (f"  {value[:8]}", "faint"))
-        return ((fmt_day(value) if column == "day" else str(value), "text"),)
+        return _name(row, column, names)
+    value = row[column]
     if column.endswith("_p50"):
         high = written(field.kind, row[f"{column.removesuffix('_p50')}_p95"])
         return ((written(field.kind, value), "text"), (f" / {high}" if value is not None else "", "dim"))
@@ -84,9 +88,14 @@ def cells(row: Row, column: str, table: Table, names: Mapping[str, str]) -> Span
     return ((cell(field.kind, column, row), "bad" if bad else "text" if value else "dim"),)
 
 
-def fmt_day(day: Any) -> str:
-    """``Mon 2026-11-30``."""
-    return f"{day:%a %Y-%m-%d}"
+def _name(row: Row, column: str, names: Mapping[str, str]) -> Spans:
+    """What a row is about: ``Mon 2026-11-30``, a run's name with the beginning of its id."""
+    value = row[column]
+    if value is None:
+        return (("not said", "dim"),)
+    if column == "run":
+        return ((names.get(value, value), "text"), (f"  {value[:8]}", "faint"))
+    return ((f"{value:%a %Y-%m-%d}" if column == "day" else str(value), "text"),)
 
 
 def runs_filter(by: str, row: Row) -> str | None:
@@ -103,11 +112,8 @@ def runs_filter(by: str, row: Row) -> str | None:
 def total(whole: Row, *, listed: bool) -> Spans:
     """What all runs cost, marked where it is partial or a list price."""
     cost = whole["cost_usd"]
-    partial = "≥" if whole["unpriced_turns"] and cost is not None else ""
-    return (
-        ("list price " if listed else "", "dim"),
-        (partial + fmt.money(None if cost is None else float(cost)), "strong"),
-    )
+    text = fmt.least_money(None if cost is None else float(cost), whole["unpriced_turns"])
+    return ("list price " if listed else "", "dim"), (text, "strong")
 
 
 def overview(whole: Row, room: int) -> Spans:
@@ -136,12 +142,12 @@ def _quantiles(whole: Row, stem: str, said: str) -> Spans:
     return (f"{said} ", "dim"), (low, "text"), (f", p95 {high}", "dim")
 
 
-def _measured(table: Table) -> str:
-    """The column that the bars show."""
+def bars_of(table: Table) -> Bars:
+    """What the bars of a table show: money, else time, turns or calls."""
     names = [f.name for f in table.fields]
-    if "cost_usd" in names and any(table.column("cost_usd")):
-        return "cost_usd"
-    return next((n for n in ("ms_total", "turns", "calls") if n in names and any(table.column(n))), names[1])
+    known = (n for n in ("cost_usd", "ms_total", "turns", "calls") if n in names and any(table.column(n)))
+    column = next(known, names[1])
+    return Bars(column, max((float(v) for v in table.column(column) if v is not None), default=0.0))
 
 
 def _importance(name: str) -> int:

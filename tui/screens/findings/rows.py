@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....replay.rules import Finding, Unknown
+from ....replay.rules.pages import CYCLE
 from ....replay.rules.rule import SEVERITIES
 from ....tracer.model import Run
 from ...format import counted, money, run_title, short_tokens
-from ...told.lint_text import wasted
+from ...told.lint_text import lacking, turns, wasted
+from ...widgets.blocks import Body, Document, Head
 from ...widgets.cells import Column, Span, Spans
-from ...widgets.document import Body, Document, Head
 
 SIGNS = {"error": "✗", "warning": "▲", "info": "○"}
 _ROLES = {"error": "bad", "warning": "accent", "info": "dim"}
@@ -74,10 +75,7 @@ def rows_of(
         found.append(
             Row(f"{f.run} {f.rule} {f.first_turn}-{f.last_turn} {number}", f.rule, titles.get(f.rule, f.rule), f.run, name, f, place=place, hay=hay)
         )  # fmt: skip
-    lacking: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in unknown:
-        lacking.setdefault((one.rule, one.missing), []).append(one.run)
-    for (rule, missing), of in sorted(lacking.items()):
+    for rule, missing, of in lacking(unknown):
         place, run = runs.get(of[0], (0, None))
         name = run_title(run) if run is not None else of[0]
         hay = f"{rule} {titles.get(rule, '')} not judged {' '.join(missing)}".casefold()
@@ -123,7 +121,7 @@ def cells(row: Row, column: str) -> Spans:
     if column == "sign":
         return ((SIGNS[f.severity], _ROLES[f.severity]),)
     if column == "rule":
-        return ((f.rule.replace("cycle-", "↻ "), "strong"),)
+        return ((f.rule.replace(CYCLE, "↻ "), "strong"),)
     if column == "what":
         return ((row.title.removeprefix("Cycle: "), "text"),)
     if column == "run":
@@ -138,13 +136,6 @@ def cells(row: Row, column: str) -> Spans:
         "sure": f"{f.confidence:.0%}",
     }
     return ((shown[column], "dim" if column in ("sure", "tokens") else "text"),)
-
-
-def turns(f: Finding) -> str:
-    """``7``, ``29-33``; empty where no turn is meant."""
-    if not f.first_turn:
-        return ""
-    return str(f.first_turn) if f.first_turn == f.last_turn else f"{f.first_turn}-{f.last_turn}"
 
 
 def document(row: Row) -> Document:

@@ -11,7 +11,7 @@ from ....replay.rules.pages import about
 from ... import keymap
 from ...place import Subject
 from ...widgets.bars import HeadBar, NoticeBar
-from ...widgets.document import Body, Document, Head
+from ...widgets.blocks import Body, Document, Head
 from ...widgets.text_pane import TextPane
 from ..page import Page
 

@@ -35,6 +35,7 @@ class FindingsScreen(Page):
     """Findings of the runs of a scope."""
 
     KEYS = (*keymap.FINDINGS, *keymap.HERE)
+    OPENS = "go there"
     BINDINGS = keymap.bindings(KEYS)
     CSS = """
     #finding { height: 1fr; border-top: solid $panel; }
@@ -122,7 +123,6 @@ class FindingsScreen(Page):
 
     def on_failed(self, message: Failed) -> None:
         """Say so; what was found stays."""
-        super().on_failed(message)
         self._state = "failed"
         self._show()
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from textual import events
 
 from ....replay.engine.forks.beside import ForkVerdict
-from ....replay.engine.forks.telling import listed
+from ....replay.engine.forks.telling import LIVE, listed
 from ...format import counted, money
 from ...safe_text import clean
 from ...widgets.cells import Spans
-from ...widgets.document import wrap
 from ...widgets.painted import Bar
+from ...widgets.wrapping import wrap
+from ..page import told
 from .reading import Sketch
 
 SHARE = 3
@@ -63,8 +64,7 @@ class PlanBar(Bar):
 def plan_lines(sketch: Sketch) -> list[Spans]:
     """What would happen."""
     if sketch.trouble is not None:
-        cure = f". {sketch.trouble.cure}" if sketch.trouble.cure else ""
-        return [(("! ", "bad_strong"), (sketch.trouble.what + cure, "bad"))]
+        return [(("! ", "bad_strong"), (told(sketch.trouble), "bad"))]
     if sketch.ready is None or sketch.will is None:
         return [(("reading …", "dim"),)]
     will = sketch.will
@@ -95,7 +95,7 @@ def question(sketch: Sketch) -> str:
     if ready.model.live:
         cost = f" ({sketch.cost.words()})" if sketch.cost is not None else ""
         said.append(f"sends requests to {ready.model.host} as {ready.model_name or '(no name)'}{cost}")
-    tools = [f.name for f in sketch.facts if f.how == "live"]
+    tools = [f.name for f in sketch.facts if f.how == LIVE]
     if tools:
         said.append(f"runs {listed(tools)} for real")
     return f"This {' and '.join(said)}."

@@ -229,7 +229,7 @@ def dropped(screen: Chooser) -> None:
         try:
             screen.change(replace(wanted, drop=turns_of(text) if text else ()))
         except LooptapeError as error:
-            screen.say(f"{error.what}. {error.cure}")
+            screen.say(str(error))
 
     _line(screen, "turns taken out", ",".join(map(str, wanted.drop)), "2-4, or 2,5-6; empty for none", take, empty=True)
 

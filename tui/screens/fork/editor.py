@@ -68,7 +68,8 @@ class TextEditor(ModalScreen[str | None]):
     ) -> None:
         super().__init__()
         self._title, self._given, self._check, self._mistake = title, given, check, mistake
-        self._warned = False
+        self._warned = False  # a mistake is told of
+        self._leaving = False  # Esc was pressed once over a text that is not taken
 
     def compose(self) -> ComposeResult:
         """A box with the text."""
@@ -121,14 +122,8 @@ class TextEditor(ModalScreen[str | None]):
 
     def action_leave(self) -> None:
         """Leave it; what was typed is lost, so that it takes two presses then."""
-        if self.area.text == self._given.text or self._warned_leave():
+        if self._leaving or self.area.text == self._given.text:
             self.dismiss(None)
-
-    def _warned_leave(self) -> bool:
-        if self._leaving:
-            return True
-        self._leaving = True
-        self.say("what you typed is not taken yet: ctrl+s takes it, Esc once more leaves it")
-        return False
-
-    _leaving = False
+        else:
+            self._leaving = True
+            self.say("what you typed is not taken yet: ctrl+s takes it, Esc once more leaves it")

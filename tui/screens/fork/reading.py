@@ -100,7 +100,7 @@ def sketch(reading: Reading, given: Order, edits: Edits, able: Sequence[Definiti
         ready = order.ready(wanted, reading.plan)
     except LooptapeError as error:
         facts = telling.tool_facts(reading.plan, wanted, able)
-        return Sketch(wanted, facts=facts, trouble=Trouble(error.what, error.cure or ""))
+        return Sketch(wanted, facts=facts, trouble=Trouble(error.what, error.cure))
     facts = telling.tool_facts(ready.plan, wanted, able)
     return Sketch(
         wanted, ready, facts, telling.beginning(ready), telling.will_run(ready, facts), costs.estimate(ready),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.message import Message
 
@@ -12,8 +12,8 @@ from ....replay.diff.words import Run as Piece
 from ....replay.engine.forks.telling import ERROR, LIVE, RECORDED, STUB, ToolFact
 from ....replay.fork.parts import Part
 from ...format import counted
+from ...widgets.blocks import Block, Body, Document, Head
 from ...widgets.cells import Column, Spans
-from ...widgets.document import Block, Body, Document, Head
 from .reading import Edits, Reading, Sketch
 
 COLUMNS = (Column("section", "", 8, keep=4), Column("name", "", 15, grow=1, most=22, keep=9), Column("now", "", 20, grow=3, keep=8))  # fmt: skip
@@ -58,7 +58,7 @@ def rows(reading: Reading, sketch: Sketch, edits: Edits) -> tuple[Row, ...]:
     out: list[Row] = []
     for row in made:
         begins = not out or out[-1].section != row.section
-        out.append(Row(row.id, row.section, row.name, row.now, begins, row.part, row.fact, row.words))
+        out.append(replace(row, first=begins))
     return tuple(out)
 
 
@@ -192,18 +192,18 @@ def difference(old: str, new: str) -> list[Block]:
     blocks: list[Block] = []
     if not old:
         return [Head((("+ ", "accent_strong"), (line, "accent"))) for line in new.split("\n")]
-    removed: list[Block] = []
+    added: list[Block] = []
     for line in folded(side_lines(old, new), _AROUND):
         if isinstance(line, int):
-            blocks += [*_flushed(removed), Head(((f"  … {counted(line, 'line')} the same", "faint"),))]
+            blocks += [*_flushed(added), Head(((f"  … {counted(line, 'line')} the same", "faint"),))]
         elif line.same:
-            blocks += [*_flushed(removed), Head((("  ", "text"), *_pieces(line.a or (), "dim", "dim")))]
+            blocks += [*_flushed(added), Head((("  ", "text"), *_pieces(line.a or (), "dim", "dim")))]
         else:
             if line.a is not None:
                 blocks.append(Head((("- ", "bad_strong"), *_pieces(line.a, "bad", "bad_strong"))))
             if line.b is not None:
-                removed.append(Head((("+ ", "accent_strong"), *_pieces(line.b, "accent", "changed"))))
-    return [*blocks, *_flushed(removed)]
+                added.append(Head((("+ ", "accent_strong"), *_pieces(line.b, "accent", "changed"))))
+    return [*blocks, *_flushed(added)]
 
 
 def _flushed(waiting: list[Block]) -> list[Block]:

@@ -18,8 +18,8 @@ from ....tracer.errors import LooptapeError
 from ...data.source import Source
 from ...data.views import Trouble
 from ...format import money
+from ...widgets.blocks import Block, Body, Document, Head
 from ...widgets.cells import Column, Spans
-from ...widgets.document import Block, Body, Document, Head
 
 COLUMNS = (
     Column("number", "#", 4, right=True, keep=9),
@@ -28,7 +28,6 @@ COLUMNS = (
     Column("fork", "fork", 20, grow=1, keep=9),
     Column("cost", "$", 8, right=True, keep=3),
 )
-_SIGNS = {"calls": "≠", "text": "≠", "results": "≠"}
 _SHORT = 300
 
 
@@ -101,7 +100,7 @@ class ForkRun:
         try:
             verdict = self._carried_out()
         except LooptapeError as error:
-            self._tell(Broke(Trouble(error.what, error.cure or "")))
+            self._tell(Broke(Trouble(error.what, error.cure)))
         except Exception as error:  # the screen outlives whatever a fork runs into
             self._tell(Broke(Trouble(f"The fork broke: {type(error).__name__}: {error}")))
         else:
@@ -170,7 +169,7 @@ def look_cells(look: Look, column: str) -> Spans:
         return ((money(pair.fork.cost_usd, sign=False), "dim"),) if pair.fork and pair.fork.cost_usd else ()
     if pair.parent is None or pair.fork is None:
         return ()
-    return ((_SIGNS[pair.differs], "accent_strong"),) if pair.differs else (("=", "dim"),)
+    return (("≠", "accent_strong"),) if pair.differs else (("=", "dim"),)
 
 
 def short(said: Said | None, role: str, live: frozenset[str] = frozenset()) -> Spans:

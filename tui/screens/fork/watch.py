@@ -15,6 +15,7 @@ from ...data.source import Source
 from ...place import Place
 from ...widgets.text_pane import TextPane
 from ...widgets.virtual_list import VirtualList
+from ..page import told
 from .bars import PlanBar, running_line, verdict_lines
 from .running import COLUMNS, Broke, Ended, ForkRun, Look, Opened, TurnCame, both, look_cells, looks
 
@@ -141,8 +142,7 @@ class ForkWatch(Vertical):
         """It could not run."""
         message.stop()
         self._over()
-        cure = f". {message.trouble.cure}" if message.trouble.cure else ""
-        self._plan.show([(("! ", "bad_strong"), (message.trouble.what + cure, "bad"))])
+        self._plan.show([(("! ", "bad_strong"), (told(message.trouble), "bad"))])
 
     def on_virtual_list_moved(self, message: VirtualList.Moved) -> None:
         """Show the selected turn whole."""

@@ -34,7 +34,6 @@ SLICE = 200
 """Turns of a long run that are read at a time."""
 KEPT = 64
 """Answers kept, over all runs."""
-NOTHING: Mapping[int, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ...format import counted, money
+from ...widgets.blocks import Block, Head
 from ...widgets.cells import Span
-from ...widgets.document import Block, Head
 from .answers import Seen
 from .laps import lap_of
 from .search import Hits

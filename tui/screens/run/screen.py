@@ -13,8 +13,7 @@ from ...data.views import TurnRow, TurnView
 from ...messages import TurnLoaded
 from ...place import Place, Subject
 from ...widgets.bars import HeadBar, NoticeBar
-from ...widgets.blocks import Folds, leaves
-from ...widgets.document import Document, Head
+from ...widgets.blocks import Document, Folds, Head, leaves
 from ...widgets.filter_bar import FilterBar
 from ...widgets.text_pane import TextPane
 from ...widgets.virtual_list import VirtualList
@@ -48,6 +47,7 @@ class RunScreen(Watching):
     """Step through a run; what is shown follows the selection."""
 
     KEYS = (*keymap.RUN, *keymap.HERE)
+    OPENS = "open"
     BINDINGS = keymap.bindings(KEYS)
     SIGNS = (*MEANT, *turns_table.MEANT)
     DEFAULT_CSS = """

@@ -24,7 +24,6 @@ MEANT = (
     ("×2", "so many calls of one tool; ✗1: so many of them failed"),
 )
 """The signs of the list beside those of a turn itself, in words."""
-NOTHING: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)

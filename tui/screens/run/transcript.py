@@ -36,6 +36,7 @@ KEPT = 400
 GUESS = 8
 """Rows of a turn that is not read yet."""
 LONG = "transcript.long"
+"""Name of the remembered choice: long texts shown longer."""
 
 At = tuple[int, int]
 """A row: of the head (0) or a turn (1, 2, …), and which one of it."""
@@ -91,10 +92,9 @@ class Transcript(Painted, can_focus=True):
     class Opened(Message):
         """The selected turn was asked for."""
 
-        def __init__(self, turn: int, run: str | None = None) -> None:
+        def __init__(self, turn: int) -> None:
             super().__init__()
             self.turn = turn
-            self.run = run
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -86,17 +86,17 @@ class Views(Jumps):
 
     def on_waterfall_opened(self, message: Waterfall.Opened) -> None:
         """The turn whole, or the sub-agent."""
-        self._open(message.turn, message.run)
+        if message.run is not None:
+            self.loop_app.open_run(message.run)
+        else:
+            self._open(message.turn)
 
     def on_transcript_opened(self, message: Transcript.Opened) -> None:
-        """The turn whole, or the sub-agent."""
-        self._open(message.turn, message.run)
+        """The turn whole."""
+        self._open(message.turn)
 
-    def _open(self, turn: int, run: str | None) -> None:
-        if run is not None:
-            self.loop_app.open_run(run)
-        else:
-            self.loop_app.open_turn(Place(self.run_id, turn), back=self.came_back)
+    def _open(self, turn: int) -> None:
+        self.loop_app.open_turn(Place(self.run_id, turn), back=self.came_back)
 
     def take_keys(self) -> None:
         """To what is shown."""

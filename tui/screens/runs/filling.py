@@ -13,7 +13,7 @@ from textual.worker import get_current_worker
 from ....tracer.errors import LooptapeError
 from ...data import runs_reading
 from ...data.views import RunsWanted
-from ...messages import Answered
+from ...messages import Answered, Failed
 from ...widgets.virtual_list import VirtualList
 from ..page import Page
 from .lines import Row, RunLines
@@ -99,6 +99,10 @@ class Filling(Page):
                 self.fill_on()
 
         self.ask(lambda store: runs_reading.around(store, keys), filled, "lines")
+
+    def on_failed(self, _message: Failed) -> None:
+        """No lines are on their way any more: what is painted next asks for them again."""
+        self._fetching = False
 
     # facts
 

@@ -10,6 +10,7 @@ from ....tracer import paths
 from ....tracer.errors import LooptapeError
 from ...data import demo_store, sessions
 from ...data.source import Source
+from ...data.source import offered as told
 from ...format import counted
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def offered(source: Source) -> tuple[list[str], list[Path]]:
     known = set(sessions.remembered())
     found = [f for f in sessions.found() if f.path.absolute() not in known]
     if found:
-        from ...data.source import found_sessions
-
-        return [one.what for one in found_sessions()], [f.path for f in found]
+        return [told(f).what for f in found], [f.path for f in found]
     if known:
         raise LooptapeError("in-step", f"{counted(len(known), 'folder')} kept in step already", "")
     raise LooptapeError(

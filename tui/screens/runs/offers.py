@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from pathlib import Path
 
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from ....tracer.errors import LooptapeError
-from ...data.views import RunsView
+from ...data.views import RunsView, Trouble
 from ...messages import Answered
 from ...widgets.welcome import Welcome
 from ..menu import Choice, Menu
-from ..page import Page
+from ..page import Page, told
 from . import jobs as runs_jobs
+
+OFFERS = "offers"
+"""Group of the jobs that these keys begin."""
 
 
 class Offers(Page):
@@ -46,7 +47,7 @@ class Offers(Page):
         if self.doing:
             self.say(f"not yet: {self.doing}")
         else:
-            self._try(job, "offers")
+            self.read(job, OFFERS)
 
     def action_demo(self) -> None:
         """Make the demo and show its runs."""
@@ -62,7 +63,7 @@ class Offers(Page):
             self.say(f"this is the demo: {self._demo}")
         else:
             self._does("recording sample loops for the demo: the real SDK, a scripted model, no key, no network")
-            self._try(job, "offers")
+            self.read(job, OFFERS)
 
     def _show_demo(self, home: Path) -> None:
         self._does("")
@@ -70,9 +71,8 @@ class Offers(Page):
 
     def _offer(self, what: list[str], folders: list[Path]) -> None:
         choices = [Choice("yes", f"import {', '.join(what)}, and keep in step", "i"), Choice("no", "leave it", "n")]
-        self.app.push_screen(
-            Menu("found on this machine", choices), lambda answer: self._bring_in(folders) if answer == "yes" else None
-        )
+        menu = Menu("found on this machine", choices)
+        menu.ask(self.app, lambda answer: self._bring_in(folders) if answer == "yes" else None)
 
     def _bring_in(self, folders: list[Path]) -> None:
         source = self.source
@@ -86,25 +86,19 @@ class Offers(Page):
             said = runs_jobs.bring_in(source, folders, tell, lambda: worker.is_cancelled)
             return Answered(lambda: self._brought_in(said))
 
-        self._try(job, "offers")
+        self.read(job, OFFERS)
 
     def _brought_in(self, said: str) -> None:
         self._does("", read=True)
         self.say(said)
 
-    def _try(self, job: Callable[[], Message], group: str) -> None:
-        """A job whose trouble is a line that passes: the list itself is fine."""
+    def _failed(self, group: str, trouble: Trouble) -> Message:
+        """The trouble of a job of these keys is a line that passes: the list itself is fine."""
+        if group == OFFERS:
+            return Answered(lambda: self._ended(told(trouble)))
+        return super()._failed(group, trouble)
 
-        def tried() -> Message:
-            try:
-                return job()
-            except LooptapeError as error:
-                said = f"{error.what}. {error.cure}" if error.cure else error.what
-                return Answered(lambda: self._failed_job(said))
-
-        self.read(tried, group)
-
-    def _failed_job(self, said: str) -> None:
+    def _ended(self, said: str) -> None:
         self._does("")
         self.say(said)
 

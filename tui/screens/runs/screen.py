@@ -53,6 +53,7 @@ class RunsScreen(Offers, Filling):
     """
 
     KEYS = (*keymap.RUNS, *keymap.HERE)
+    OPENS = "open"
     BINDINGS = keymap.bindings(KEYS)
     SIGNS = runs_table.MEANT
 
@@ -214,7 +215,7 @@ class RunsScreen(Offers, Filling):
         elif not rows:
             welcome.nothing_matches(self._wanted.filter)
         had_keys = self.focused is None or listing.has_focus
-        self.query_one(KeyBar).show((*(self.KEYS if found.every.runs else _EMPTY_KEYS), *keymap.EVERYWHERE))
+        self.query_one(KeyBar).show(self.foot(self.KEYS) if found.every.runs else (*_EMPTY_KEYS, *keymap.EVERYWHERE))
         listing.display, welcome.display = bool(rows), not rows
         order = runs_table.order_named(self._wanted.sort)
         listing.sorted_by, listing.falling = order.column, order.falling != self._wanted.backwards

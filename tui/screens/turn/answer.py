@@ -11,7 +11,7 @@ from ...format import clock, counted, duration, size
 from ...told.media import octets
 from ...widgets.blocks import Block, Body, Document, Fold, Head
 from ...widgets.cells import Span, Spans
-from .content import arguments, blocks, json_block, message_blocks, text_of
+from .content import amount, arguments, blocks, json_block, message_blocks, text_of
 from .conversation import call_head, no_result, phase
 from .marks import shortened
 from .reading import Want
@@ -146,8 +146,3 @@ def _result(number: int, call: ToolCall, *, raw: bool) -> Block:
         value=call.result,
         what=f"result of {call.name}",
     )
-
-
-def amount(text: str) -> str:
-    """``45,001 lines, 19,878,889 characters``."""
-    return f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"

@@ -73,7 +73,7 @@ def kind_of(mine: Sequence[Change], told: Changes | None) -> str:
     if told is None:
         return ""
     if told.before is None:
-        return "appended" if told.before is None and not told.changes else ""
+        return "" if told.changes else "appended"
     return "same" if not mine else "truncated" if all(c.kind == "truncated" for c in mine) else "edited"
 
 

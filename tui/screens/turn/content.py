@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ....replay.message_parts import parts, role
+from ....replay.message_parts import parts
+from ...format import counted
 from ...told.media import media, plain, without_blobs
 from ...widgets.blocks import Block, Body, Head
 from ...widgets.cells import Span, Spans
@@ -93,9 +94,9 @@ def preview(message: Any) -> Spans:
     return tuple(spans)
 
 
-def speaker(message: Any) -> str:
-    """Who says a message."""
-    return role(message)
+def amount(text: str) -> str:
+    """``45,001 lines, 19,878,889 characters``."""
+    return f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"
 
 
 def json_block(value: Any, *, indent: int = 2, most: int = 0, raw: bool = False) -> Block:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ....replay.message_parts import role
 from ....tracer.model import ToolCall, Turn
 from ....tracer.providers import by_api
 from ...data.views import TurnView
@@ -12,7 +13,7 @@ from ...format import counted, duration, money, short_tokens
 from ...widgets.blocks import Block, Body, Document, Fold, Head
 from ...widgets.cells import Span
 from . import messages
-from .content import arguments, blocks, message_blocks, speaker, text_of
+from .content import amount, arguments, blocks, message_blocks, text_of
 
 BRIEF = 14
 """Lines of a text beside the turn list; Enter shows all."""
@@ -119,7 +120,7 @@ def _came_in(call_id: str, content: Any, is_error: bool, call: ToolCall | None, 
 
 
 def _said(number: int, message: Any, most: int, raw: bool) -> list[Block]:
-    who = speaker(message)
+    who = role(message)
     inner = message_blocks(message, indent=4 if most else 6, most=most, raw=raw)
     head: tuple[Span, ...] = (("› ", "dim"), (who, "strong"))
     if most:
@@ -272,8 +273,9 @@ def call_blocks(call: ToolCall, *, most: int = 0, raw: bool = False, indent: int
     if "\n" not in text and len(text) < 400 and not raw:
         mark: tuple[Span, ...] = (("→ ", "bad_strong" if bad else "accent"), (text, "bad" if bad else "text"))
         return [*out, Head((*mark, ("  ✗", "bad_strong")) if bad else mark, inside)]
-    said = f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"
-    out.append(Head((("→ ", "accent"), (said, "dim"), *((("  ✗ error", "bad_strong"),) if bad else ())), inside))
+    out.append(
+        Head((("→ ", "accent"), (amount(text), "dim"), *((("  ✗ error", "bad_strong"),) if bad else ())), inside)
+    )
     out += blocks(call.result, indent=inside + 2, role="bad" if bad else "text", most=most, raw=raw)
     return out
 

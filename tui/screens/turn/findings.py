@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ....replay.rules.pages import CYCLE
 from ...data.views import Trouble, TurnView
 from ...format import counted
 from ...told.lint_text import wasted
@@ -49,7 +50,7 @@ def _facts(mine: tuple[Finding, ...], told: Findings) -> list[str]:
 
 def _counted(found: Sequence[Finding]) -> str:
     """As the head of the run and the list of runs count them: what rules found, and cycles."""
-    cycles = sum(f.rule.startswith("cycle-") for f in found)
+    cycles = sum(f.rule.startswith(CYCLE) for f in found)
     rules = len(found) - cycles
     said = [counted(rules, "finding") if rules else "", counted(cycles, "cycle") if cycles else ""]
     return " and ".join(filter(None, said))
@@ -78,7 +79,7 @@ def _inner(one: Finding) -> Iterator[Block]:
 
 
 def _rule(one: Finding) -> str:
-    if one.rule.startswith("cycle-"):
+    if one.rule.startswith(CYCLE):
         return one.url
     return f"{one.url} · looptape lint --explain {one.rule}"
 

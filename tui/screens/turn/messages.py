@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ....replay.message_parts import role
 from ...format import count
 from ...widgets.blocks import Block, Fold
 from ...widgets.cells import Span, Spans, fit
-from .content import message_blocks, preview, speaker
+from .content import message_blocks, preview
 
 LABEL, TOKENS = 18, 9
 SIGNS = {
@@ -27,10 +28,10 @@ SIGNS = {
 
 def row(kind: str, label: str, tokens: int | str | None, *rest: Span) -> Spans:
     """A line of the request: sign, label, tokens, and what there is to say."""
-    sign, role = SIGNS[kind]
+    sign, sign_role = SIGNS[kind]
     quiet = kind == "same"
     figure = tokens if isinstance(tokens, str) else "" if tokens is None else count(tokens)
-    spans: list[Span] = [(f"{sign} ", role), *fit(((label, "dim" if quiet else "strong"),), LABEL)]
+    spans: list[Span] = [(f"{sign} ", sign_role), *fit(((label, "dim" if quiet else "strong"),), LABEL)]
     spans.append((f"{figure:>{TOKENS}}  ", "dim" if quiet else "text"))
     return (*spans, *rest)
 
@@ -57,7 +58,7 @@ def message(
     space: Spans = (("  ", "dim"),) if note and said else ()
     key = f"message.{'gone.' if kind == 'dropped' else ''}{number}"
     inner = (*before, *message_blocks(value, indent=indent + 6, role="dim" if kind == "same" else "text", raw=raw))
-    who = speaker(value)
+    who = role(value)
     head = row(kind, f"[{number}] {who}", tokens, *note, *space, *said)
     hang = LABEL + TOKENS + 4
     return Fold(key, head, inner, open_, indent, hang, not note, value=value, what=f"message {number}")

@@ -155,8 +155,9 @@ class TurnScreen(Page):
             now = source.version()
             if now == known:
                 return Unchanged()
+            view = source.turn(run, number)
             self._version = now
-            return TurnLoaded(source.turn(run, number))
+            return TurnLoaded(view)
 
         self.poll(job, "again")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from ....tracer.model import BUCKETS, Turn
@@ -61,7 +62,7 @@ def _tokens(turn: Turn, paid: Paid) -> Iterator[Block]:
                 use.context,
                 "",
                 None,
-                sum((costs[n].usd for n in BUCKETS[:4] if n in costs), start=_zero(costs)),
+                sum((costs[n].usd for n in BUCKETS[:4] if n in costs), Decimal(0)) if costs else None,
             )
         if name == "reasoning" and value is None:
             continue
@@ -74,12 +75,6 @@ def _tokens(turn: Turn, paid: Paid) -> Iterator[Block]:
     if paid.portions:
         whole = None if use.context is None else use.context + (use.output or 0)
         yield _line("= this turn", whole, "", None, paid.total, strong=True)
-
-
-def _zero(costs: Mapping[str, Any]) -> Any:
-    from decimal import Decimal
-
-    return Decimal(0) if costs else None
 
 
 def _line(label: str, tokens: int | None, share: str, rate: Any, cost: Any, *, strong: bool = False) -> Head:
