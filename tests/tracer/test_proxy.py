@@ -18,6 +18,7 @@ import pytest
 from fakellm import Call, FakeLLM, Scenario, Step
 from launched import Launcher
 from looptape.tracer import facts
+from looptape.tracer.exchange import Exchange
 from looptape.tracer.proxy import pointed_at
 from looptape.tracer.proxy.server import ProxyServer
 from recorded import recording
@@ -185,6 +186,16 @@ def test_retries_are_attempts_of_one_turn(home):
     run = home.run()
     assert (len(run.turns), run.status) == (1, "completed")
     assert [a.status for a in run.turns[0].attempts] == [429, 500, 200]
+
+
+@pytest.mark.parametrize("errors", [[{"kind": "rate_limit"}], [{"kind": "overloaded"}]])
+def test_a_program_that_asks_again_at_once_is_still_the_same_turn(home, monkeypatch, errors):
+    finished = Exchange.finished
+    monkeypatch.setattr(Exchange, "finished", lambda exchange: (time.sleep(0.2), finished(exchange)))
+    step = Step(text="at last", errors=errors)
+    with FakeLLM({"a": Scenario([step])}) as server, ProxyServer({"anthropic": server.url("a")}) as proxy:
+        posted = [post(proxy)[0] for _ in range(2)]
+    assert [[a.status for a in turn.attempts] for turn in home.run().turns] == [posted]
 
 
 def test_a_dead_upstream_is_a_502_that_says_where(home):

@@ -171,10 +171,18 @@ class _Handler(BaseHTTPRequestHandler):
         elif not empty and "content-length" not in response.headers:
             self.send_header("connection", "close")
         self.end_headers()
+        end = b"0\r\n\r\n" if chunked else b""
+        told = response.headers.get("content-length", "")
+        length = int(told) if told.isdecimal() else 0
         for chunk in () if empty else _pieces(response):
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk) if chunked else chunk)
-        if chunked:
-            self.wfile.write(b"0\r\n\r\n")
+            length -= len(chunk)
+            if chunked:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+            elif length:
+                self.wfile.write(chunk)
+            else:
+                end = chunk
+        self.wfile.write(end)  # now it is recorded: what the program sends next comes after it
 
     def _body(self) -> bytes:
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
