@@ -142,7 +142,7 @@ def guard(work: Callable[[], Any]) -> int:
         _close_quietly()
         return FINE
     except Exception as trouble:
-        if type(trouble) is RuntimeError and str(trouble) == "Query interrupted":  # DuckDB took ctrl+c for itself
+        if type(trouble).__name__ == "InterruptException" or str(trouble) == "Query interrupted":  # DuckDB took ctrl+c
             progress("")
             return INTERRUPTED
         return _crashed(trouble)

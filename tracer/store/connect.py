@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LooptapeError
+from ..interrupts import known
 from .rows import Connection
 
 MEMORY_LIMIT = 1 << 30
@@ -45,7 +46,7 @@ def memory() -> Connection:
     """A store in memory with no way to files."""
     import duckdb
 
-    return duckdb.connect(":memory:", config=settings(None))
+    return known(duckdb.connect(":memory:", config=settings(None)))
 
 
 def reading(file: Path, home: Path, deadline: float, *, files: bool = False) -> Connection:
@@ -61,7 +62,7 @@ def reading(file: Path, home: Path, deadline: float, *, files: bool = False) -> 
     import duckdb
 
     config = {**settings(home), "enable_external_access": files, "lock_configuration": not files}
-    return _patiently(lambda: duckdb.connect(str(file), read_only=True, config=config), file, deadline)
+    return _patiently(lambda: known(duckdb.connect(str(file), read_only=True, config=config)), file, deadline)
 
 
 def writing(file: Path, home: Path, deadline: float, notices: list[str]) -> Connection:
@@ -74,7 +75,7 @@ def writing(file: Path, home: Path, deadline: float, notices: list[str]) -> Conn
     config = {**settings(home), "storage_compatibility_version": "v1.5.0"}
 
     def connect() -> Connection:
-        return duckdb.connect(str(file), config=config)
+        return known(duckdb.connect(str(file), config=config))
 
     mask = os.umask(0o077)
     try:

@@ -41,8 +41,8 @@ def run(
             "the query needs more memory than looptape lets it have",
             "Ask for less at once (WHERE run = ...), or search `messages`, which needs less than `tool_calls.result`",
         ) from None
-    except RuntimeError as error:
-        if "interrupted" not in str(error).lower():
+    except (RuntimeError, duckdb.InterruptException) as error:
+        if "interrupt" not in str(error).lower():
             raise
         raise KeyboardInterrupt from None  # DuckDB took the signal for itself
     except duckdb.Error as error:

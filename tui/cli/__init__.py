@@ -50,9 +50,12 @@ COMMANDS = (
 
 def main(argv: list[str] | None = None) -> None:
     """The console script: runs a command and exits with its code."""
+    from ...tracer.interrupts import heeded
     from .. import report
 
-    sys.exit(report.guard(lambda: _run(argv)))
+    with heeded():
+        code = report.guard(lambda: _run(argv))
+    sys.exit(code)
 
 
 def _run(argv: list[str] | None) -> object:
