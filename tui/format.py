@@ -211,6 +211,11 @@ def iso(at: int | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat(timespec="microseconds")
 
 
+def octets(text: str) -> int:
+    """How many bytes a text has; at once for the plain text that huge results mostly are."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def size(octets: int) -> str:
     """``640 B``, ``12 kB``, ``1.9 GB`` (decimal units)."""
     if octets < 1000:

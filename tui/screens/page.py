@@ -18,7 +18,7 @@ from ..data.views import Trouble
 from ..messages import Answered, Failed
 from ..place import Scope, Subject
 from ..themes import NAMES, called
-from ..widgets.bars import KeyBar, NoticeBar
+from ..widgets.bars import KeyBar, NoticeBar, act
 from ..widgets.cells import Spans
 
 if TYPE_CHECKING:
@@ -154,9 +154,7 @@ class Page(Screen[int]):
 
     def do(self, action: str) -> None:
         """Run an action as its key would."""
-        name, target = "action_" + action.split("(")[0], self.focused or self
-        owner = next((w for w in target.ancestors_with_self if hasattr(w, name)), self)
-        self.call_later(self.app.run_action, action, owner)
+        act(self, action)
 
     def action_mark(self) -> None:
         """Mark the place for a comparison, or take the mark away."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..format import size
+from ..format import octets, size
 
 LONG = 200
 """Characters from which a run of base64 letters is taken for a blob."""
@@ -115,9 +115,9 @@ def _first(block: Mapping[str, Any], *names: str) -> str | None:
     return next((str(block[n]) for n in names if isinstance(block.get(n), str)), None)
 
 
-def octets(value: Any) -> int:
-    """How much a decoded JSON value is as text."""
+def octets_of(value: Any) -> int:
+    """How many bytes a decoded JSON value has as text."""
     try:
-        return len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
+        return octets(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
-        return len(str(value))
+        return octets(str(value))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from textual import events
 from textual.message import Message
+from textual.screen import Screen
 
 from ..keymap import Key
 from .cells import GAP, Spans, cleaned, spread, width_of
@@ -13,6 +15,13 @@ from .painted import Bar
 from .wrapping import wrap
 
 HeadLine = tuple[Spans, Sequence[Spans]]
+
+
+def act(screen: Screen[Any], action: str) -> None:
+    """Run an action as its key would: the focused widget's, else that of what is around it."""
+    name, first = "action_" + action.split("(")[0], screen.focused or screen
+    owner = next((w for w in first.ancestors_with_self if hasattr(w, name)), screen.app)
+    screen.app.call_later(screen.app.run_action, action, owner)
 
 
 class HeadBar(Bar):
@@ -138,19 +147,14 @@ class KeyBar(Bar):
         left, right = self._laid_out(self.size.width)
         at = 1
         if right is not None and event.x >= self.size.width - 1 - width_of(right[1]):
-            self._do(right[0])
+            act(self.screen, right[0].action)
             return
         for key, spans in left:
             size = width_of(spans)
             if at <= event.x < at + size - GAP:
-                self._do(key)
+                act(self.screen, key.action)
                 return
             at += size
-
-    def _do(self, key: Key) -> None:
-        name, first = "action_" + key.action.split("(")[0], self.screen.focused or self.screen
-        owner = next((w for w in first.ancestors_with_self if hasattr(w, name)), self.app)
-        self.app.call_later(self.app.run_action, key.action, owner)
 
     def _laid_out(self, width: int) -> tuple[list[tuple[Key, Spans]], tuple[Key, Spans] | None]:
         """The keys that fit with their words, and the menu of keys."""

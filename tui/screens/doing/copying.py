@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....tracer.errors import LooptapeError
-from ...format import counted, size
+from ...format import counted, octets, size
 from ...messages import Answered
 from ...outside import clipboard
 from ...place import Place, Subject
@@ -53,11 +53,6 @@ def choices_of(subject: Subject) -> list[Choice]:
         found.append(Choice("curl", "the request as curl", note="its key by name only"))
         found.append(Choice("test", "the run as a pytest test", note="writes a test and its tape"))
     return [replace(choice, key="y" if at == 0 else _KEYS[choice.id]) for at, choice in enumerate(found)]
-
-
-def octets(text: str) -> int:
-    """How many bytes a text has; at once for the plain text that huge results mostly are."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def copy_as(desk: Desk, subject: Subject, kind: str) -> None:

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...format import size
+from ...format import octets, size
 from ...messages import Answered
 from ...outside.export_files import file_name, write_texts
 from ...outside.export_forms import FORMS, write
 from ...place import Subject
 from ..line import Line
 from ..menu import Choice, Menu
-from .copying import octets
 from .desk import Desk
 from .paths import files
 

@@ -129,7 +129,7 @@ class ForkRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TurnLine:
     """A line of the list: a turn of both runs.
 
     Attributes:
@@ -142,13 +142,13 @@ class Look:
     live: frozenset[str] = frozenset()
 
 
-def looks(ready: Ready, came: list[Said], live: frozenset[str], *, running: bool) -> tuple[Look, ...]:
+def lines(ready: Ready, came: list[Said], live: frozenset[str], *, running: bool) -> tuple[TurnLine, ...]:
     """The lines of both runs; the turn that is asked for now stands there too."""
     pairs = list(beside.side_by_side(ready, came))
     now = (came[-1].number + 1) if came else _first(ready)
-    found = [Look(p, running and p.number == now, live) for p in pairs]
+    found = [TurnLine(p, running and p.number == now, live) for p in pairs]
     if running and all(p.number != now for p in pairs):
-        found.append(Look(Pair(now, None, None), True, live))
+        found.append(TurnLine(Pair(now, None, None), True, live))
     return tuple(found)
 
 
@@ -156,15 +156,15 @@ def _first(ready: Ready) -> int:
     return ready.start.turn if ready.start.stage == "execute" else ready.start.inherited + 1
 
 
-def look_cells(look: Look, column: str) -> Spans:
+def line_cells(line: TurnLine, column: str) -> Spans:
     """A line's spans in a column."""
-    pair = look.pair
+    pair = line.pair
     if column == "number":
         return ((str(pair.number), "text"),)
     if column == "parent":
         return short(pair.parent, "dim")
     if column == "fork":
-        return (("◌ running", "accent"),) if look.asked and pair.fork is None else short(pair.fork, "text", look.live)
+        return (("◌ running", "accent"),) if line.asked and pair.fork is None else short(pair.fork, "text", line.live)
     if column == "cost":
         return ((money(pair.fork.cost_usd, sign=False), "dim"),) if pair.fork and pair.fork.cost_usd else ()
     if pair.parent is None or pair.fork is None:
@@ -194,13 +194,13 @@ def _origin(call: SaidCall, live: frozenset[str]) -> Spans:
     return ((f" {call.origin}", "accent"),) if call.origin in ("stub", "edited") else ()
 
 
-def both(look: Look) -> Document:
+def both(line: TurnLine) -> Document:
     """A turn of both runs, whole: the fork's, then the parent's."""
-    pair = look.pair
+    pair = line.pair
     differ = f"   {pair.differs} differ" if pair.differs else ""
-    absent = "running …" if look.asked else "no such turn"
+    absent = "running …" if line.asked else "no such turn"
     parent = [Head((("no such turn", "dim"),), 2)] if pair.parent is None else _whole(pair.parent, frozenset())
-    fork = [Head(((absent, "dim"),), 2)] if pair.fork is None else _whole(pair.fork, look.live)
+    fork = [Head(((absent, "dim"),), 2)] if pair.fork is None else _whole(pair.fork, line.live)
     return (
         Head(((f"fork, turn {pair.number}", "strong"), (differ, "accent"))), *fork, Head(()),
         Head(((f"parent, turn {pair.number}", "strong"),)), *parent,

@@ -17,7 +17,7 @@ from ...widgets.text_pane import TextPane
 from ...widgets.virtual_list import VirtualList
 from ..page import told
 from .bars import PlanBar, running_line, verdict_lines
-from .running import COLUMNS, Broke, Ended, ForkRun, Look, Opened, TurnCame, both, look_cells, looks
+from .running import COLUMNS, Broke, Ended, ForkRun, Opened, TurnCame, TurnLine, both, line_cells, lines
 
 _TICK = 0.5
 
@@ -65,11 +65,11 @@ class ForkWatch(Vertical):
 
     def compose(self) -> ComposeResult:
         """List and text."""
-        yield VirtualList[Look](COLUMNS, lambda look: str(look.pair.number), look_cells, id="fork-beside")
+        yield VirtualList[TurnLine](COLUMNS, lambda line: str(line.pair.number), line_cells, id="fork-beside")
         yield TextPane(id="fork-said")
 
     @property
-    def listing(self) -> VirtualList[Look]:
+    def listing(self) -> VirtualList[TurnLine]:
         """The turns."""
         return self.query_one("#fork-beside", VirtualList)
 
@@ -146,20 +146,20 @@ class ForkWatch(Vertical):
 
     def on_virtual_list_moved(self, message: VirtualList.Moved) -> None:
         """Show the selected turn whole."""
-        look = self.listing.selected
-        if look is not None:
+        line = self.listing.selected
+        if line is not None:
             message.stop()
-            self.pane.show(both(look), name=str(look.pair.number))
+            self.pane.show(both(line), name=str(line.pair.number))
 
     def open_chosen(self) -> None:
         """Open the new run, at the selected turn where it has one."""
-        look = self.listing.selected
+        line = self.listing.selected
         if self.running:
             self.page.say("it still runs; ctrl+x stops it")
         elif not self._here:
             self.page.say("there is no new run to open here" if not self.run else f"looptape show {self.run} shows it")
         else:
-            number = look.pair.number if look is not None and look.pair.fork is not None else None
+            number = line.pair.number if line is not None and line.pair.fork is not None else None
             self.page.show_run(self.run, number)
 
     def compare(self) -> None:
@@ -184,7 +184,7 @@ class ForkWatch(Vertical):
     def _show(self, *, follow: bool) -> None:
         if self._ready is None:
             return
-        found = looks(self._ready, self._came, self._live, running=self.running)
+        found = lines(self._ready, self._came, self._live, running=self.running)
         last = str(self._came[-1].number) if self._came and not self.running else None
         asked = next((str(one.pair.number) for one in found if one.asked), last)
         self.listing.styles.height = max(3, min(len(found) + 1, self.size.height * 3 // 5))

@@ -8,7 +8,7 @@ from typing import Any
 from ....tracer.model import ToolCall
 from ...data.views import TurnView
 from ...format import clock, counted, duration, size
-from ...told.media import octets
+from ...told.media import octets_of
 from ...widgets.blocks import Block, Body, Document, Fold, Head
 from ...widgets.cells import Span, Spans
 from .content import amount, arguments, blocks, json_block, message_blocks, text_of
@@ -67,7 +67,7 @@ def _one(number: int, block: Any) -> Fold:
         "choice" if inner is not block else str(block.get("type") or "part") if isinstance(block, Mapping) else "value"
     )
     reason = (block.get("finish_reason") or block.get("finishReason")) if inner is not block else None
-    head: list[Span] = [(f"[{number}] ", "dim"), (kind, "strong"), (f"  {size(octets(block))}", "faint")]
+    head: list[Span] = [(f"[{number}] ", "dim"), (kind, "strong"), (f"  {size(octets_of(block))}", "faint")]
     head += [(f"  finish {reason}", "dim")] if isinstance(reason, str) else []
     value: Any = inner
     if isinstance(inner, Mapping) and isinstance(inner.get("text"), str):
