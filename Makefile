@@ -49,8 +49,9 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# --confcutdir: else pytest takes the repository itself for a package, which fails in a folder named my-clone.
 unit: $(DEV)
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest --confcutdir=tests -n $(JOBS)
 
 smoke: $(DEV)
 	$(BIN)/python tests/support/built_wheel.py smoke .venv-wheel
@@ -59,7 +60,7 @@ test-sdks: $(SDKS:%=sdk-%)
 
 sdk-%: .venv-sdk-%/.looptape-sdk
 	@.venv-sdk-$*/bin/python -m pip list --disable-pip-version-check 2>/dev/null | grep -E '^(anthropic|openai|httpx2?) '
-	.venv-sdk-$*/bin/python -m pytest -n $(JOBS) tests/tracer/test_sdk_*.py tests/replay/test_sdk_*.py
+	.venv-sdk-$*/bin/python -m pytest --confcutdir=tests -n $(JOBS) tests/tracer/test_sdk_*.py tests/replay/test_sdk_*.py
 
 bench: $(DEV)
 	@for file in tests/bench/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
