@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...tracer.model import Run
 from ...tracer.store import Filter
-from ...tracer.store.filters import CYCLE, TOKENS, join, order, where
+from ...tracer.store.filters import CIRCLING, TOKENS, join, order, where
 from .facts import Facts, kept
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ _SUMS = f"""
   count(*) as runs, coalesce(sum(r.cost_usd), 0)::double as cost_usd,
   count(*) filter (r.unpriced_turns > 0) as unpriced,
   count(*) filter (r.status = 'running') as running,
-  count(*) filter ({CYCLE}) as circling,
+  count(*) filter ({CIRCLING}) as circling,
   coalesce(sum(r.turns), 0)::bigint as turns, coalesce(sum(r.tool_calls), 0)::bigint as calls, coalesce(sum(r.errors), 0)::bigint as errors,
   sum({TOKENS}) filter ({_KNOWN} is not null)::bigint as context,
   sum(r.cache_read)::bigint as cached, sum(r.output)::bigint as output,

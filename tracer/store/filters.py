@@ -88,7 +88,9 @@ _NUMBERS = {
     "seconds": "(r.ended_at - r.started_at) / 1e6",
 }
 OPERATORS = (">=", "<=", ">", "<", "=")
-CYCLE = "r.id in (select run from base.derived where kind = 'wasted' and try_cast(value_json->>'cycles' as bigint) > 0)"
+CIRCLING = (
+    "r.id in (select run from base.derived where kind = 'wasted' and try_cast(value_json->>'cycles' as bigint) > 0)"
+)
 """Runs that are known to go round in circles."""
 _TEXT = "contains(lower(concat_ws(' ', r.id, r.name, r.title, r.task, r.agent)), lower(?))"
 _TAG = "exists (select 1 from json_each(r.tags_json) as t where t.key = ? and json_extract_string(t.value, '$') {})"
@@ -168,7 +170,7 @@ def _add_facts(given: Filter, parts: list[str], values: list[Any]) -> None:
     if given.error is not None:
         parts.append("r.errors > 0" if given.error else "coalesce(r.errors, 0) = 0")
     if given.cycle is not None:
-        parts.append(CYCLE if given.cycle else f"not ({CYCLE})")
+        parts.append(CIRCLING if given.cycle else f"not ({CIRCLING})")
     for name, operator, number in given.numbers:
         parts.append(f"{_NUMBERS[name]} {OPERATORS[OPERATORS.index(operator)]} ?")
         values.append(number)
