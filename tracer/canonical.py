@@ -6,7 +6,9 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+from .json_text import encoder
+
+_encode = encoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(text: str) -> str:

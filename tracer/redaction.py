@@ -72,6 +72,12 @@ _WORDS = {
 _HINTS = tuple(w.encode() for w in sorted(_WORDS) if not any(o in w for o in _WORDS - {w}))
 
 
+# the same words for a single text, by a rarer piece that some of them share: without the piece none is looked for
+_ALL = {w for _, words, _ in _PATTERNS for w in words}
+_LEAST = sorted(w for w in _ALL if not any(o in w for o in _ALL - {w}))
+_PIECES = {w: next((p for p in "-_A" if p in w), w) for w in _LEAST}
+_GROUPS = tuple((p, tuple(w for w in _LEAST if _PIECES[w] == p)) for p in dict.fromkeys(_PIECES.values()))
+
 _secrets: dict[str, tuple[str, ...]] = {}  # every secret with the forms it is written in, the latest used last
 _guesses: dict[str, str] = {}  # what only looks like one, with the header that carried it
 # both replaced, never changed: other threads may be going through them
@@ -109,6 +115,20 @@ def secrets_out(text: str) -> str:
     for secret in _known:
         if secret in text:
             text = text.replace(secret, "[redacted:api-key]")
+    return _patterned(text) if _has_word(text) else text
+
+
+def _has_word(text: str) -> bool:
+    """True for a text that some pattern may change."""
+    for piece, words in _GROUPS:
+        if piece in text:
+            for word in words:
+                if word in text:
+                    return True
+    return False
+
+
+def _patterned(text: str) -> str:
     for kind, words, pattern in _PATTERNS:
         for word in words:
             if word in text:

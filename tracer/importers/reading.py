@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +18,7 @@ MAX_LINE_BYTES = 64 << 20
 _PIECE = 1 << 20
 _TOGETHER = 1 << 16  # bytes that are searched for secrets at once
 _LINE_COST = 100
+_REMEMBERED = 4 << 20  # bytes of a head (all of its first line) whose objects are kept for the next recogniser
 _CLEAN, _SUSPECT, _NOISE = "clean", "suspect", "noise"
 
 # NaN and Infinity are no JSON and the store refuses them: they become their names
@@ -167,10 +169,20 @@ def clean(raw: bytes, notes: Notes) -> Any:
 
 
 def first_objects(head: bytes) -> list[dict[str, Any]]:
-    """The objects of the whole lines at the head of a file (the last line may be cut): for recognition."""
+    """The objects of the whole lines at the head of a file (the last line may be cut): for recognition.
+
+    They are shared between the recognisers that look at them: nobody may change them.
+    """
+    return _last_asked(head) if len(head) <= _REMEMBERED else _first_objects(head)
+
+
+def _first_objects(head: bytes) -> list[dict[str, Any]]:
     notes = Notes()
     numbered = enumerate(head.splitlines(keepends=True)[:200], 1)
     return [value for _, value in objects(numbered, notes)]
+
+
+_last_asked = lru_cache(maxsize=1)(_first_objects)  # one recogniser after the other asks for the same
 
 
 def mentions(path: Path | None, word: str) -> bool:

@@ -83,10 +83,11 @@ class Summary:
     def _beside(self, record: tape.Record) -> None:
         """What a record says itself: arguments, results that no model saw, errors, events. A title is a prompt's beginning."""
         for name, value in record.items():
-            if isinstance(value, str):
+            kind = type(value)
+            if kind is str:
                 if _MARK in value and name != "title":
                     self._found(value)
-            elif value and isinstance(value, (dict, list)):
+            elif (kind is dict or kind is list) and value:
                 self._within(value)
 
     def _within(self, value: Any) -> None:
@@ -94,10 +95,11 @@ class Summary:
         while todo:
             node = todo.pop()
             for child in node.values() if isinstance(node, dict) else node:
-                if isinstance(child, str):
+                kind = type(child)
+                if kind is str:
                     if _MARK in child:
                         self._found(child)
-                elif isinstance(child, (dict, list)):
+                elif kind is dict or kind is list:
                     todo.append(child)
 
     def _found(self, text: str) -> None:

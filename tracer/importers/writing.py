@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
+
+from ..json_text import encoder
 
 
 def writer(**options: Any) -> Callable[[Any], str]:
@@ -16,8 +17,8 @@ def writer(**options: Any) -> Callable[[Any], str]:
     Args:
         options: For `json.JSONEncoder` (``default``, ``check_circular``).
     """
-    ascii_only = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), **options).encode
-    as_it_is = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), **options).encode
+    ascii_only = encoder(ensure_ascii=True, separators=(",", ":"), **options)
+    as_it_is = encoder(ensure_ascii=False, separators=(",", ":"), **options)
 
     def dumps(value: Any) -> str:
         text = ascii_only(value)

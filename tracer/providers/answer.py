@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..json_text import encoder
 from ..model import CallState, Usage
+
+_NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class Answer:
     text: str | None = None
     thinking: str | None = None
     calls: tuple[AnswerCall, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NO_USAGE
     error: str | None = None
     error_type: str | None = None
     request_id: str | None = None
@@ -127,7 +130,7 @@ def decoded(data: str) -> dict[str, Any]:
         return {}
 
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make one for each value
+_encode = encoder(ensure_ascii=False)
 
 
 def dumped(value: Any) -> str:

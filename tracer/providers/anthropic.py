@@ -97,13 +97,21 @@ def answer(body: Any) -> Answer:
     error, error_type = error_of(body.get("error") or body.get("stream_error"))
     blocks = _blocks(body)
     stop = text_of(body.get("stop_reason"))
+    said: dict[str, list[str]] = {"text": [], "thinking": []}
+    calls = []
+    for block in blocks:
+        kind = block.get("type")
+        if kind == "text" or kind == "thinking":
+            said[kind].append(text_of(block.get(kind)) or "")
+        elif kind in _CALLS:
+            calls.append(_call(block, blocks))
     return Answer(
         id=text_of(body.get("id")),
         model=text_of(body.get("model")),
         stop_reason=stop,
-        text=joined([text_of(b.get("text")) or "" for b in blocks if b.get("type") == "text"]),
-        thinking=joined([text_of(b.get("thinking")) or "" for b in blocks if b.get("type") == "thinking"]),
-        calls=tuple(_call(b, blocks) for b in blocks if b.get("type") in _CALLS),
+        text=joined(said["text"]),
+        thinking=joined(said["thinking"]),
+        calls=tuple(calls),
         usage=cut_short(usage(body.get("usage")), body),
         error=error,
         error_type=error_type,

@@ -120,11 +120,13 @@ class Batch:
         self.spoken[name] = None
         row = self.runs.get(name)
         if row is None:
-            row = self.runs[name] = {"id": name, "status": "running", "source": self.source}
+            row = self.runs[name] = {"id": name, "status": "running", "source": self.source, "journal": None}
         at = whole(record.get("at"), "at")
-        if at is not None:
-            row["last_at"] = max(at, row.get("last_at") or at)
-        row["journal"] = self.journal or row.get("journal")
+        last = row.get("last_at")
+        if at is not None and (not last or at > last):
+            row["last_at"] = at
+        if self.journal:
+            row["journal"] = self.journal
         return row
 
     def turn(self, record: Row) -> Row:

@@ -44,13 +44,17 @@ def _back(value: Any) -> Any:
 
 
 def append(con: Connection, table: str, rows: Iterable[Row]) -> None:
-    """Adds many rows through DuckDB's appender, inside the open transaction."""
+    """Adds many rows through DuckDB's appender, inside the open transaction.
+
+    Only columns that some row has are handed over (no column of ours has a default): of wide tables most are empty.
+    """
     names = columns(con, table)
-    data = [tuple(map(row.get, names)) for row in rows]
-    if data:
-        awkward = [i for i, column in enumerate(zip(*data, strict=True)) if not _plain(column)]
-        with con.appender(f"base.{table}") as appender:
-            appender.append_rows([_coded(row, awkward) for row in data] if awkward else data)
+    turned = zip(*[tuple(map(row.get, names)) for row in rows], strict=True)  # none where there is no row
+    told = {n: column for n, column in zip(names, turned, strict=False) if any(v is not None for v in column)}
+    if told:
+        coded = [column if _plain(column) else _coded(column) for column in told.values()]
+        with con.appender(f"base.{table}", columns=list(told)) as appender:
+            appender.append_rows(zip(*coded, strict=True))
 
 
 def _plain(column: tuple[Any, ...]) -> bool:
@@ -61,12 +65,8 @@ def _plain(column: tuple[Any, ...]) -> bool:
         return not any(issubclass(kind, str) for kind in set(map(type, column)))
 
 
-def _coded(row: tuple[Any, ...], awkward: list[int]) -> list[Any]:
-    values = list(row)
-    for i in awkward:
-        if isinstance(values[i], str):
-            values[i] = encode(values[i])
-    return values
+def _coded(column: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(encode(value) if isinstance(value, str) else value for value in column)
 
 
 def delete_turns(con: Connection, table: str, keys: Sequence[tuple[str, int]], column: str) -> None:
@@ -81,15 +81,17 @@ def delete_turns(con: Connection, table: str, keys: Sequence[tuple[str, int]], c
 
 def text(value: Any, name: str, *, needed: bool = False) -> str | None:
     """The value as text or None."""
+    if isinstance(value, str):
+        return value
     if value is None and not needed:
         return None
-    if not isinstance(value, str):
-        raise Bad(f"{name} is {'missing' if value is None else 'no text'}")
-    return value
+    raise Bad(f"{name} is {'missing' if value is None else 'no text'}")
 
 
 def whole(value: Any, name: str, *, needed: bool = False, limit: int = 2**62) -> int | None:
     """The value as a whole number that fits its column, or None."""
+    if type(value) is int and -limit <= value <= limit:  # nearly all; True is of another type
+        return value
     if value is None and not needed:
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < limit:
@@ -101,6 +103,8 @@ def whole(value: Any, name: str, *, needed: bool = False, limit: int = 2**62) ->
 
 def tokens(value: Any) -> int | None:
     """The value as a count of tokens, None when it is none (negative, no whole number, beyond 2^53)."""
+    if value is None:
+        return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS

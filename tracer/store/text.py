@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from ..json_text import decoder, encoder
+
 MARK = "\ufdd0"
 _AWKWARD = re.compile("[\ud800-\udfff\ufdd0]")
 _MARKED = re.compile(MARK + "([0-9A-F]{4})")
@@ -37,7 +39,8 @@ def decode(text: str) -> str:
     return _MARKED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_encode = encoder(ensure_ascii=False, separators=(",", ":"))
+_decode = decoder()
 
 
 def dumps(value: Any) -> str:
@@ -50,7 +53,7 @@ def loads(text: str | None) -> Any:
     if text is None:
         return None
     try:
-        return json.loads(text)
+        return _decode(text)
     except (ValueError, RecursionError):
         return text
 
@@ -60,9 +63,7 @@ class _Watcher(threading.local):
 
     def __init__(self) -> None:
         self.odd: set[str] = set()
-        self.decode = json.JSONDecoder(
-            object_pairs_hook=self._pairs, parse_int=self._integer, parse_constant=self._constant
-        ).decode
+        self.decode = decoder(object_pairs_hook=self._pairs, parse_int=self._integer, parse_constant=self._constant)
 
     def _pairs(self, items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)

@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from ...canonical import stable_id
-from ...providers.answer import AnswerCall
+from ...providers.answer import Answer, AnswerCall
 from ...tape import Record
 from ..report import Notes
 from .assembled import Assembled
 from .chains import Chain, Link, chained
+from .likeness import Known
 from .model_call import AgentSpan, ModelCall, ToolSpan
 from .reattach import Orphans, reattached
 from .recovery import recovered
@@ -52,9 +53,10 @@ def assemble(
     tree = SpanTree([*given, *ran, *around])
     once = merged(given, tree)
     notes.counts["wrappers"] += len(given) - len(once)
-    chains = chained(once, tree)
+    known = Known()
+    chains = chained(once, tree, known)
     for chain in chains:
-        recovered(chain)
+        recovered(chain, known)
     runs = [Assembled(stable_id(source, c.links[0].call.key), c, _agent(c)) for c in chains]
     for run in runs:
         _answers(run)
@@ -81,13 +83,17 @@ def _answers(run: Assembled) -> None:
         seen: set[str] = set()
         calls = tuple(_named(c, number, i, seen) for i, c in enumerate(said.calls, 1))
         run.answers.append(
-            replace(
-                said,
+            Answer(
                 id=call.response_id or said.id,
                 model=call.response_model or said.model,
                 stop_reason=stop,
+                text=said.text,
+                thinking=said.thinking,
                 calls=calls,
                 usage=call.usage or said.usage,
+                error=said.error,
+                error_type=said.error_type,
+                request_id=said.request_id,
                 end=None if calls else said.end or _ENDS.get(stop or ""),
             )
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...providers import by_api
 from ...providers.answer import Answer
-from .likeness import Atom, answer_atoms, atoms, rolled
+from .likeness import Atom, Known, answer_atoms, rolled
 from .model_call import ModelCall
 from .span_tree import Place, SpanTree
 
@@ -65,9 +65,9 @@ class Chain:
         return self.links[-1]
 
 
-def chained(calls: Sequence[ModelCall], tree: SpanTree) -> list[Chain]:
+def chained(calls: Sequence[ModelCall], tree: SpanTree, known: Known) -> list[Chain]:
     """The conversations, in the order in which they began."""
-    tails, hints, known = _Tails(), _Hints(), _Known()
+    tails, hints = _Tails(), _Hints()
     chains: list[Chain] = []
     for call in calls:
         link = _link(call, tree, known)
@@ -136,21 +136,7 @@ def _append(table: dict[_Key, list[Chain]], key: _Key, chain: Chain) -> None:
         del found[0]
 
 
-class _Known:
-    """The atoms of messages that several calls share (as one object: `Link.call` keeps it)."""
-
-    def __init__(self) -> None:
-        self._atoms: dict[int, list[Atom]] = {}
-
-    def atoms(self, message: Any) -> list[Atom]:
-        """What the message says; not to be changed."""
-        found = self._atoms.get(id(message))
-        if found is None:
-            found = self._atoms[id(message)] = atoms(message)
-        return found
-
-
-def _link(call: ModelCall, tree: SpanTree, known: _Known) -> Link:
+def _link(call: ModelCall, tree: SpanTree, known: Known) -> Link:
     said = [a for m in call.messages for a in known.atoms(m)] if call.mode == "full" else []
     rolls = list(rolled(said))
     answer = answer_atoms(call.api, call.response)

@@ -41,6 +41,20 @@ def atoms(message: Any) -> list[Atom]:
     return found
 
 
+class Known:
+    """The atoms of messages that several calls share as one object, while those calls keep it."""
+
+    def __init__(self) -> None:
+        self._atoms: dict[int, list[Atom]] = {}
+
+    def atoms(self, message: Any) -> list[Atom]:
+        """What the message says; not to be changed."""
+        found = self._atoms.get(id(message))
+        if found is None:
+            found = self._atoms[id(message)] = atoms(message)
+        return found
+
+
 def answer_atoms(api: str, response: Any) -> list[Atom] | None:
     """What an answer says, None when there is none to look at."""
     found = [a for m in replies(api, response) for a in atoms(m)]

@@ -1,7 +1,8 @@
 """What a foreign recording tells of one model call, one tool run, one enclosing span: the input of `assemble`.
 
 Every source that is a heap of calls and no ordered conversation (OTLP spans, VCR cassettes, raw API
-bodies, Langfuse exports) makes these and hands them to `assembly.assemble`.
+bodies, Langfuse exports) makes these and hands them to `assembly.assemble`. Nobody changes them; they are not
+frozen, because there is one for every span and frozen ones take five times as long to make.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ...model import Usage
 from ...providers import by_api
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ModelCall:
     """One GENERATE as somebody else saw it. Times are µs since the epoch; None means "not told".
 
@@ -83,7 +84,7 @@ class ModelCall:
         return bool(self.messages) or self.response is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ToolSpan:
     """A tool that ran.
 
@@ -114,7 +115,7 @@ class ToolSpan:
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class AgentSpan:
     """A span around calls and tools.
 

@@ -9,18 +9,18 @@ from typing import Any
 from ...providers import openai_chat, openai_responses
 from ...providers.answer import mapping, objects
 from .chains import Chain, Link
-from .likeness import atoms
+from .likeness import Known
 
 FLAG = "answer_from_next_request"
 
 
-def recovered(chain: Chain) -> None:
+def recovered(chain: Chain, known: Known) -> None:
     """Puts calls (with their ids) that only the next request knows into the answers of a chain."""
     for link, follower in zip(chain.links, chain.links[1:], strict=False):
         if link.call.status != "ok" or follower.call.mode != "full" or link.call.api != follower.call.api:
             continue
         sent = _sent_back(link, follower)
-        if sent and _knows_more(link, sent):
+        if sent and _knows_more(link, sent, known):
             link.call = replace(link.call, response=_answer(link, sent))
             link.flags.append(FLAG)
 
@@ -44,17 +44,16 @@ def _sent_back(link: Link, follower: Link) -> list[Any]:
     return sent
 
 
-def _knows_more(link: Link, sent: Sequence[Any]) -> bool:
+def _knows_more(link: Link, sent: Sequence[Any], known: Known) -> bool:
     """More calls than the answer has, or ids where it has none."""
-    said = [a for m in sent for a in atoms(m)]
+    said = [a for m in sent for a in known.atoms(m)]
     calls = [a for a in said if a[0] == "call"]
     if not calls:
         return link.call.response is None and bool(said)
     own = link.answer.calls
     if len(own) > len(calls) or (own and len(own) == len(calls) and (all(c.id for c in own) or not _with_ids(sent))):
         return False
-    known = [a for a in link.told or () if a[0] == "call"]
-    return all(a in calls for a in known)
+    return all(a in calls for a in link.told or () if a[0] == "call")
 
 
 def _with_ids(sent: Sequence[Any]) -> bool:

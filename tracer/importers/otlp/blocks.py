@@ -6,9 +6,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...json_text import decoder
 from .wire import nested
 
 Message = dict[str, Any]
+
+_decode = decoder()
 
 
 class Conversation:
@@ -131,7 +134,7 @@ def arguments(value: Any) -> Any:
     """Arguments as the value they stand for."""
     if isinstance(value, str):
         try:
-            return json.loads(value)
+            return _decode(value)
         except (ValueError, RecursionError):
             return value
     return value

@@ -50,17 +50,20 @@ _PROVIDERS = {
 
 def usage(given: Mapping[str, Any]) -> Usage | None:
     """GenAI usage attributes of every generation in disjoint buckets; None without any."""
-    raw = nested(given.get("gen_ai.usage.raw"))
+    told = {k: v for k, v in given.items() if ".usage." in k}
+    if not told:
+        return None
+    raw = nested(told.get("gen_ai.usage.raw"))
     if isinstance(raw, dict):
         return manual.usage(raw)
     return split(
-        total=first(given, _INPUT),
-        output=first(given, _OUTPUT),
-        read=first(given, _READ),
-        write=first(given, _WRITE),
-        hour=number(given.get(_HOUR)),
-        reasoning=first(given, _REASONING),
-        raw={k: v for k, v in given.items() if ".usage." in k} | _tier(given),
+        total=first(told, _INPUT),
+        output=first(told, _OUTPUT),
+        read=first(told, _READ),
+        write=first(told, _WRITE),
+        hour=number(told.get(_HOUR)),
+        reasoning=first(told, _REASONING),
+        raw=told | _tier(given),
     )
 
 

@@ -170,8 +170,8 @@ def _content(
     asked, answered = given.get("gen_ai.input.messages"), given.get("gen_ai.output.messages")
     if asked is not None or answered is not None:
         said = histories.read(span.trace, asked) if histories else from_parts(asked)
-        told = from_parts(answered)
         listed = nested(answered)
+        told = from_parts(listed if isinstance(listed, list) else answered)
         if stop is None and isinstance(listed, list) and listed and isinstance(listed[-1], dict):
             stop = text(listed[-1].get("finish_reason"))
         return said, told, stop

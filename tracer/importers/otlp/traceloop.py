@@ -23,6 +23,9 @@ def recognised(given: Mapping[str, Any]) -> bool:
         return True
     if "gen_ai.request.model" not in given and "gen_ai.system" not in given:  # most spans: no need to look further
         return False
+    names = "\n".join(given)
+    if "gen_ai.prompt." not in names and "gen_ai.completion." not in names:
+        return False
     return any(k.startswith(("gen_ai.prompt.", "gen_ai.completion.")) and k.endswith(_LAST) for k in given)
 
 

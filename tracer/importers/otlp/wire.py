@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...json_text import decoder
+
 ATTRIBUTE_LIMIT = 128  # the SDKs' default: beyond it the oldest attributes are evicted without a word
 
 _NONE = "0"
+_decode = decoder()
 _lower_hex = re.compile("[0-9a-f]+").fullmatch
 _trace_id = re.compile("(?!0{32})[0-9a-f]{32}").fullmatch
 _span_id = re.compile("(?!0{16})[0-9a-f]{16}").fullmatch
@@ -274,9 +276,9 @@ def _from_base64(value: str, size: int) -> str | None:
 
 def nested(value: Any) -> Any:
     """A value that may be JSON text of an object or a list: decoded where it is."""
-    if (isinstance(value, str) and value[:1] in ("{", "[")) or (isinstance(value, str) and value[:1].isspace()):
+    if isinstance(value, str) and (value[:1] in ("{", "[") or value[:1].isspace()):
         try:
-            return json.loads(value)
+            return _decode(value)
         except (ValueError, RecursionError):
             return value
     return value
