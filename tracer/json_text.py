@@ -16,12 +16,13 @@ def encoder(**options: Any) -> Callable[[Any], str]:
     """
     made = json.JSONEncoder(**options)
     slow = made.encode
-    make = _standard.c_make_encoder  # type: ignore[attr-defined]  # not in typeshed
-    if make is None:  # an interpreter without it
-        return slow
     escaped = _standard.encode_basestring_ascii if made.ensure_ascii else _standard.encode_basestring
     between = made.key_separator, made.item_separator
-    pieces = make(None, made.default, escaped, None, *between, made.sort_keys, made.skipkeys, made.allow_nan)
+    try:
+        make = _standard.c_make_encoder  # type: ignore[attr-defined]  # not in typeshed
+        pieces = make(None, made.default, escaped, None, *between, made.sort_keys, made.skipkeys, made.allow_nan)
+    except (AttributeError, TypeError):  # an interpreter without it, or that makes it in another way
+        return slow
     join = "".join
 
     def encode(value: Any) -> str:

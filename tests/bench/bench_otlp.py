@@ -25,6 +25,7 @@ from looptape.tracer.importers import import_path
 from looptape.tracer.store import memory_store
 
 SPAN_BYTES = 1600
+NOTE = " ".join(f"step {n}: the customer's order was looked up in the shop_orders table and sent on" for n in range(40))
 START = 1_795_969_000_000_000_000
 MODEL = {"gen_ai.provider.name": "anthropic", "gen_ai.request.model": "claude-opus-4-5"}  # one that has a price
 
@@ -94,7 +95,8 @@ def span(trace_id, span_id, parent, name, at, kind, facts, length=40_000_000) ->
     }  # fmt: skip
     missing = SPAN_BYTES - len(json.dumps(made)) - 70
     if missing > 0:
-        attributes.append({"key": "app.note", "value": {"stringValue": "x" * missing}})
+        at = at // 1000 % 997
+        attributes.append({"key": "app.note", "value": {"stringValue": NOTE[at : at + missing]}})
     return made
 
 

@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
+from jiter import from_json
+
 from .. import redaction
 from .hints import may_hold_secret
 from .report import Notes
@@ -23,7 +25,6 @@ _CLEAN, _SUSPECT, _NOISE = "clean", "suspect", "noise"
 
 # NaN and Infinity are no JSON and the store refuses them: they become their names
 _decoder = json.JSONDecoder(parse_constant=lambda name: name)
-_scan = _decoder.raw_decode
 
 
 def lines(stream: IO[bytes], limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | None]]:
@@ -88,15 +89,17 @@ def objects(
 
 
 def _only_object(raw: bytes) -> dict[str, Any] | None:
-    """The object of a line that is one object and nothing else, as nearly all are; None for any other."""
+    """The object of a line that is one object and nothing else, as nearly all are; None for any other.
+
+    None as well where jiter is stricter than the standard library (NaN, half of a surrogate pair, 200 levels).
+    """
     if raw[:1] != b"{":
         return None
     try:
-        text = raw.decode()
-        value, end = _scan(text, 0)
-    except (ValueError, RecursionError, StopIteration):
+        value: dict[str, Any] = from_json(raw, allow_inf_nan=False)
+    except ValueError:
         return None
-    return value if text[end:] in ("\n", "", "\r\n") else None
+    return value
 
 
 def _objects(number: int, raw: bytes, suspect: bool, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
