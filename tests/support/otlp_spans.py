@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+
+import pytest
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 START = 1_793_610_000_000_000
@@ -87,3 +90,25 @@ def loop(first=1, *, trace=TRACE, parent=None, at=0, question="hi"):
         span(first, one, trace=trace, parent=parent, at=at),
         span(first + 1, two, trace=trace, parent=parent, at=at + 100),
     ]
+
+
+def protobuf(made):
+    """A request of spans or of log records in protobuf; the test is skipped where its package is not."""
+    traces = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2").ExportTraceServiceRequest
+    logs = pytest.importorskip("opentelemetry.proto.collector.logs.v1.logs_service_pb2").ExportLogsServiceRequest
+    from google.protobuf.json_format import ParseDict
+
+    return ParseDict(_in_base64(made), logs() if "resourceLogs" in made else traces()).SerializeToString()
+
+
+def _in_base64(value):
+    """OTLP has its ids in hex, JSON of protobuf has bytes in base64."""
+    if isinstance(value, list):
+        return [_in_base64(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    ids = {k: b64encode(bytes.fromhex(value[k] or "")).decode() for k in _IDS if k in value}
+    return {k: _in_base64(v) for k, v in value.items()} | ids
+
+
+_IDS = ("traceId", "spanId", "parentSpanId")

@@ -13,7 +13,7 @@ from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import IMPORTERS, import_path, otlp
 from looptape.tracer.store import memory_store
 from looptape.tracer.store.filters import Filter
-from otlp_spans import TRACE, asked, chat, loop, request, said, span, words
+from otlp_spans import TRACE, asked, chat, loop, protobuf, request, said, span, words
 
 
 def told(*requests):
@@ -180,15 +180,7 @@ def test_structured_values_are_taken_like_json_text():
 
 
 def test_protobuf_is_read_like_json():
-    pb2 = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
-    from google.protobuf import json_format
-
-    made = request(*loop())
-    for one in made["resourceSpans"][0]["scopeSpans"][0]["spans"]:
-        for name in ("traceId", "spanId"):
-            one[name] = base64.b64encode(bytes.fromhex(one[name])).decode()
-        del one["parentSpanId"]
-    data = json_format.ParseDict(made, pb2.ExportTraceServiceRequest()).SerializeToString()
+    data = protobuf(request(*loop()))
     prefixed = len(data).to_bytes(4, "big") + data
     for whole in (data, prefixed):
         assert otlp.recognise(whole)

@@ -11,7 +11,8 @@ import pytest
 from commandline import looptape
 from looptape.tracer.importers import import_path, named_together
 from looptape.tracer.store import Filter, Store, memory_store
-from otlp_spans import START, TRACE, chat, request, span
+from otlp_spans import START, TRACE, chat, protobuf, span
+from otlp_spans import request as export
 
 BODY = {"model": "claude-x", "system": "be brief", "max_tokens": 9}
 HI, YO = {"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "text", "text": "yo"}]}
@@ -27,9 +28,10 @@ def log(name: str, number: int, at: int, **facts: Any) -> dict[str, Any]:
     return {**made, "traceId": f"{number:032x}", "spanId": f"{number:016x}"}
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
+@pytest.fixture(params=["json", "protobuf", "spans in protobuf"])
+def files(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, Path]:
     """A conversation of two calls, each in a trace of its own; spans have the tokens, log records the words."""
+    form = request.param
     spans, logs = [], []
     for number, messages in enumerate(ASKED, 1):
         at = number * 1000
@@ -41,11 +43,12 @@ def files(tmp_path: Path) -> dict[str, Path]:
         logs.append(
             log("claude_code.api_response_body", number, at + 90, body=json.dumps(answer), request_body_id=f"b{number}")
         )
-    told = request(logs=logs, scope="com.anthropic.claude_code.events")
+    made = export(*spans, scope=SCOPE)
+    told = {"resourceLogs": export(logs=logs, scope="com.anthropic.claude_code.events")["resourceLogs"]}
     (tmp_path / "logs").mkdir()
     places = {"traces": tmp_path / "traces.jsonl", "logs": tmp_path / "logs" / "logs.jsonl"}
-    places["traces"].write_text(json.dumps(request(*spans, scope=SCOPE)) + "\n")
-    places["logs"].write_text(json.dumps({"resourceLogs": told["resourceLogs"]}) + "\n")
+    places["traces"].write_bytes(json.dumps(made).encode() + b"\n" if form == "json" else protobuf(made))
+    places["logs"].write_bytes(protobuf(told) if form == "protobuf" else json.dumps(told).encode() + b"\n")
     return places
 
 
@@ -112,7 +115,7 @@ def test_the_command_line_reads_otlp_files_that_are_named_together_as_one(files:
 
 def test_a_trace_of_no_model_call_is_no_half(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_text(json.dumps(request(span(1, {"gen_ai.operation.name": "invoke_agent"}, trace=TRACE))) + "\n")
+    path.write_text(json.dumps(export(span(1, {"gen_ai.operation.name": "invoke_agent"}, trace=TRACE))) + "\n")
     with memory_store() as store:
         (report,) = import_path(store, path)
         assert any("no GenAI spans" in w for w in report.warnings)

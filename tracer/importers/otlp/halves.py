@@ -35,11 +35,8 @@ def told_in_halves(
             return None
         if told:  # the whole came before: a half of it has nothing to add, and apart would be a run beside it
             return iter(()) if {c.trace_id for c in found.calls} <= {*told} else None
-    requests = reader.requests(source)
-    if requests is None:
-        return None
     last = max((at for at in (*(s.end for s in spans), *(e.at for e in logs)) if at is not None), default=None)
-    return _raw(requests, last)
+    return _raw(reader.requests(source), last)
 
 
 def traces_of(spans: Sequence[RawSpan], logs: Sequence[RawEvent]) -> set[str]:

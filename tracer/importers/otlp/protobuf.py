@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ... import otlp_protobuf
 from ...errors import LooptapeError
 from .wire import RawEvent, RawSpan, micros
 
@@ -26,10 +27,23 @@ def spans(data: bytes, label: str) -> Iterator[RawSpan | RawEvent]:
     Raises:
         LooptapeError: The package is not installed (``needs-protobuf``), or the bytes cannot be decoded.
     """
+    for number, request in enumerate(_messages(data, label), 1):
+        yield from _of_traces(request, number) if _has_spans(request) else _of_logs(request, number)
+
+
+def requests(data: bytes, label: str) -> Iterator[dict[str, Any]]:
+    """The same file's export requests as OTLP/JSON. Raises as `spans` does."""
+    for request in _messages(data, label):
+        yield otlp_protobuf.traces(request) if _has_spans(request) else otlp_protobuf.logs(request)
+
+
+def _messages(data: bytes, label: str) -> Iterator[Any]:
     traces, logs = _classes(label)
-    for number, part in enumerate(_parts(data), 1):
-        request = _decoded(part, traces, logs, label)
-        yield from _of_traces(request, number) if hasattr(request, "resource_spans") else _of_logs(request, number)
+    return (_decoded(part, traces, logs, label) for part in _parts(data))
+
+
+def _has_spans(request: Any) -> bool:
+    return hasattr(request, "resource_spans")
 
 
 def _classes(label: str) -> tuple[Any, Any]:

@@ -58,13 +58,14 @@ def _items(source: Source, notes: Notes) -> Iterator[RawSpan | RawEvent]:
         yield from _request(request, line, notes)
 
 
-def requests(source: Source) -> Iterator[Any] | None:
-    """The export requests of a file that was read before, as they stand there; None for protobuf."""
-    parts = [Source(str(path), (path,)) for path in source.files] or [source]
-    heads = [part.head() for part in parts]
-    if any(map(protobuf.looks_like, heads)):
-        return None
-    return (r for part, head in zip(parts, heads, strict=True) for _, r in _requests(part, head, Notes()))
+def requests(source: Source) -> Iterator[Any]:
+    """The export requests of a file that was read before, as they stand there; of protobuf as OTLP/JSON."""
+    for part in [Source(str(path), (path,)) for path in source.files] or [source]:
+        head = part.head()
+        if protobuf.looks_like(head):
+            yield from protobuf.requests(part.whole(), part.label)
+        else:
+            yield from (request for _, request in _requests(part, head, Notes()))
 
 
 def _requests(source: Source, head: bytes, notes: Notes) -> Iterator[tuple[int, Any]]:
