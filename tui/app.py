@@ -23,6 +23,7 @@ from .themes import DARK, NAMES, TERMINAL, THEMES, called, meant
 if TYPE_CHECKING:
     from ..replay.reference import Found
     from .data.views import TurnView
+    from .screens.host import Host
 
 THEME = "theme"
 """Name of the remembered colours."""
@@ -260,6 +261,10 @@ class LooptapeApp(EndingApp):
         if asked:
             self._first_words.append(f"the theme {asked!r} is unknown; there are {', '.join(NAMES)}")
         return DARK.name
+
+
+if TYPE_CHECKING:
+    _offers_all: type[Host] = LooptapeApp  # what screens ask for is here
 
 
 def run_app(home: Path, run: str | None = None, *, turn: int | None = None, tape: Found | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from textual import events
 from textual.message import Message
@@ -20,9 +20,7 @@ from ..place import Scope, Subject
 from ..themes import NAMES, called
 from ..widgets.bars import KeyBar, NoticeBar, act
 from ..widgets.cells import Spans
-
-if TYPE_CHECKING:
-    from ..app import LooptapeApp
+from .host import Host
 
 
 class Page(Screen[int]):
@@ -43,9 +41,9 @@ class Page(Screen[int]):
         self._busy: set[str] = set()
 
     @property
-    def loop_app(self) -> LooptapeApp:
-        """The app, with its own type."""
-        return cast("LooptapeApp", self.app)
+    def loop_app(self) -> Host:
+        """The app, with what screens may ask of it."""
+        return cast("Host", self.app)
 
     @property
     def source(self) -> Source:

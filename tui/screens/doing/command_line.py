@@ -17,6 +17,7 @@ from ...safe_text import clean
 from ...themes import NAMES
 from ...widgets.bars import TabBar
 from ...widgets.filter_bar import FilterBar
+from ..host import Host
 from ..line import Line, Offer
 from . import copying, exporting
 from .desk import Desk
@@ -37,8 +38,8 @@ class Bridge(Desk, Protocol):
     """A page, seen by its command line."""
 
     @property
-    def loop_app(self) -> Any:
-        """The app with its routes, memory and themes."""
+    def loop_app(self) -> Host:
+        """The app, with what screens may ask of it."""
 
     def all_keys(self) -> Sequence[keymap.Key]:
         """Every key valid now."""
