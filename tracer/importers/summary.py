@@ -23,10 +23,10 @@ _EDGE = 400
 class _Turn:
     """What is kept of a turn until all is read: a later turn_end takes the place of an earlier one."""
 
-    __slots__ = ("bare", "calls", "end", "inherited", "model", "tools", "usage")
+    __slots__ = ("bare", "calls", "end", "inherited", "model", "tools", "usage", "whole")
 
     def __init__(self) -> None:
-        self.inherited = self.tools = self.bare = self.end = False
+        self.inherited = self.tools = self.bare = self.end = self.whole = False
         self.model: str | None = None
         self.usage: tuple[int | None, ...] = ()
         self.calls: dict[str, str] = {}
@@ -135,6 +135,7 @@ class Summary:
     def _start(self, turn: _Turn, record: tape.Record) -> None:
         turn.inherited = bool(record.get("inherited"))
         turn.tools, turn.bare = bool(record.get("tools")), not record.get("params")
+        turn.whole = bool(record.get("url"))  # its request was seen as it was sent: what is not in it was not sent
         turn.model = turn.model or _text(record.get("model"))
         self._system |= bool(record.get("system"))
         flags = record.get("flags")
@@ -146,7 +147,7 @@ class Summary:
         toolless = sum(1 for t in own if t.calls and not t.tools)
         if toolless:
             yield _of("tool definitions", toolless, len([t for t in own if t.calls]))
-        if not self._system:
+        if not self._system and not all(t.whole for t in own):
             yield "system prompt"
         bare = sum(t.bare for t in own)
         if bare:

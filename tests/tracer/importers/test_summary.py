@@ -104,6 +104,13 @@ def test_a_system_message_is_a_system_prompt(role: str) -> None:
         assert _facts({"kind": "blob", "hash": "s", "text": json.dumps(message)}, *whole).missing == ()
 
 
+def test_a_request_seen_as_it_was_sent_lacks_no_system_prompt() -> None:
+    whole = [{k: v for k, v in r.items() if k != "system"} for r in _whole()]
+    assert _facts(*whole).missing == ("system prompt",)
+    sent = [{**r, "url": "https://api.anthropic.com/v1/messages"} if r["kind"] == "turn_start" else r for r in whole]
+    assert _facts(*sent).missing == ()
+
+
 def test_a_text_that_comes_again_holds_the_same_secret() -> None:
     blob = {"kind": "blob", "hash": "b", "text": '"[redacted:jwt] and [redacted:jwt]"'}
     assert _facts(blob, blob).secrets == {"jwt": 2}
