@@ -81,7 +81,8 @@ class _Look:
 
 
 def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+    module = "pathlib" if kind.__module__ == "pathlib._local" else kind.__module__  # where Python 3.13 keeps it
+    return f"{module}.{kind.__qualname__}"
 
 
 class Lost(Exception):

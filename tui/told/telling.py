@@ -124,13 +124,23 @@ def of_turn(recording: Recording, turn: Turn, *, figures: bool = False) -> Itera
 
 
 def of_event(event: Event) -> Line:
-    """Something that happened and is no turn."""
-    detail = ", ".join(f"{k} {plain_text(v)}" for k, v in event.detail.items())
+    """Something that happened and is no turn; what is empty in it is left out."""
+    detail = _in_words(event.detail)
     return Line((Styled(f"▤ {event.kind}", "warn"), f" {clean(detail, limit=SHORT)}" if detail else ""))
+
+
+def _in_words(detail: Mapping[str, Any]) -> str:
+    """``kind mixed, rest (kind recorded)``."""
+    said = ((name, _in_words(v) if isinstance(v, dict) else plain_text(v)) for name, v in detail.items() if v != [])
+    return ", ".join(
+        f"{name} ({words})" if isinstance(detail[name], dict) else f"{name} {words}" for name, words in said if words
+    )
 
 
 def arguments_text(call: ToolCall) -> str:
     """The arguments on one line: compact JSON, or as the model wrote them when they are not valid."""
+    if call.valid and call.arguments is None and call.arguments_raw in ("", "{}"):
+        return "arguments not recorded"
     if not call.valid or not isinstance(call.arguments, dict):
         return call.arguments_raw
     return json.dumps(call.arguments, ensure_ascii=False)
@@ -139,15 +149,20 @@ def arguments_text(call: ToolCall) -> str:
 def _more(run: Run) -> Iterator[Line]:
     if run.parent:
         where = f":{run.parent.turn}" if run.parent.turn else ""
-        yield Line((Styled(f"{run.parent.kind} of {run.parent.run}{where}", "dim"),), 0)
+        yield Line((Styled(f"{fmt.kinship(run)} of {run.parent.run}{where}", "dim"),), 0)
     if run.outcome:
         yield Line(("outcome ", _outcome(run.outcome)), 0)
     if run.limits:
-        yield Line((Styled("limits " + ", ".join(f"{k} {v}" for k, v in run.limits.items()), "dim"),), 0)
+        yield Line((Styled("limits " + ", ".join(f"{k} {_figure(v)}" for k, v in run.limits.items()), "dim"),), 0)
     if run.tags:
         yield Line((Styled("tags " + ", ".join(f"{k}={v}" for k, v in run.tags.items()), "dim"),), 0)
     for warning in run.warnings:
         yield Line((Styled(f"⚠ {warning}", "warn"),), 0)
+
+
+def _figure(value: Any) -> str:
+    """``1800`` for 1800.0, anything else as it is."""
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _outcome(outcome: Mapping[str, Any]) -> str:
@@ -248,7 +263,7 @@ def _attempts(turn: Turn) -> Iterator[Line]:
     if len(turn.attempts) < 2:
         return
     for number, attempt in enumerate(turn.attempts, 1):
-        wait = f"after {fmt.duration(attempt.wait_ms)}: " if attempt.wait_ms else ""
+        wait = f" after {fmt.duration(attempt.wait_ms)}" if attempt.wait_ms else ""
         what = str(attempt.status) if attempt.status else ""
-        error = f" {attempt.error_type or ''} {attempt.error or ''}".rstrip()
-        yield Line((Styled(f"attempt {number} {wait}{what}{error}", "dim"),))
+        words = " ".join(filter(None, (what, attempt.error_type, attempt.error)))
+        yield Line((Styled(f"attempt {number}{wait}: {words}", "dim"),))
