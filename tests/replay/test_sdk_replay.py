@@ -4,7 +4,11 @@ Broken on purpose, each stops at the right turn and path.
 """
 
 import contextlib
+import copy
+import functools
 import json
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -57,14 +61,19 @@ def ran_once(mode, sdk, **more):
         return history, server.connections, len(modes.ran)
 
 
-def taped(mode, sdk, folder):
-    """The mode recorded: the records of its run with its children, its history, and the tool bodies that ran."""
-    with recording(folder) as home:
+@functools.cache
+def _taped(mode, sdk):
+    with tempfile.TemporaryDirectory(prefix="looptape-modes-") as folder, recording(Path(folder)) as home:
         history, connections, bodies = ran_once(mode, sdk)
         assert connections > 0
         root = next(r for r in home.runs() if r.name == "modes")
-    with open_store(home.path) as store:
-        return list(records_of(store, root.id)), history, bodies
+        with open_store(home.path) as store:
+            return list(records_of(store, root.id)), history, bodies
+
+
+def taped(mode, sdk):
+    """The mode, recorded once: the records of its run with its children, its history, and the tool bodies that ran."""
+    return copy.deepcopy(_taped(mode, sdk))
 
 
 def written(records, file):
@@ -83,7 +92,7 @@ def replayed(mode, sdk, file, folder, **more):
 def test_a_replay_is_the_same_run_without_server_and_tools(tmp_path, monkeypatch, sdk, mode):
     with off(monkeypatch):
         bare, _, bodies = ran_once(mode, sdk)
-    records, history, _ = taped(mode, sdk, tmp_path)
+    records, history, _ = taped(mode, sdk)
     assert history == bare
     tape, (again, connections, ran) = replayed(mode, sdk, written(records, tmp_path / "t.tape.jsonl"), tmp_path)
     assert (again, connections, ran) == (bare, 0, 0)
@@ -96,7 +105,7 @@ def test_a_replay_is_the_same_run_without_server_and_tools(tmp_path, monkeypatch
 
 @pytest.mark.parametrize(("sdk", "mode"), WAYS)
 def test_every_repeat_has_the_same_digest(tmp_path, sdk, mode):
-    file = written(taped(mode, sdk, tmp_path)[0], tmp_path / "t.tape.jsonl")
+    file = written(taped(mode, sdk)[0], tmp_path / "t.tape.jsonl")
     digests = {replayed(mode, sdk, file, tmp_path / str(n))[0].verdict.digest for n in range(3)}
     assert len(digests) == 1
 
@@ -113,7 +122,7 @@ def stopped(mode, sdk, file, folder, **more):
 
 @pytest.mark.parametrize(("sdk", "mode"), WAYS)
 def test_an_edited_prompt_stops_at_the_first_turn(tmp_path, sdk, mode):
-    file = written(taped(mode, sdk, tmp_path)[0], tmp_path / "t.tape.jsonl")
+    file = written(taped(mode, sdk)[0], tmp_path / "t.tape.jsonl")
     miss = stopped(mode, sdk, file, tmp_path, prompt="What is the profit?")
     number = 0 if sdk == "anthropic" else 1
     assert (miss.turn, miss.path) == (1, f"$.messages[{number}].content")
@@ -123,7 +132,7 @@ def test_an_edited_prompt_stops_at_the_first_turn(tmp_path, sdk, mode):
 
 @pytest.mark.parametrize(("sdk", "mode"), WAYS)
 def test_a_swapped_result_stops_where_it_comes_back(tmp_path, sdk, mode):
-    records, _, _ = taped(mode, sdk, tmp_path)
+    records, _, _ = taped(mode, sdk)
     first = next(r["run"] for r in records if r["kind"] == "turn_start")
     turns = sorted({r["turn"] for r in records if r["kind"] == "call_end" and r["run"] == first})
     for kind in ("call_end", "call_seen"):
@@ -143,7 +152,7 @@ def test_a_swapped_result_stops_where_it_comes_back(tmp_path, sdk, mode):
 
 @pytest.mark.parametrize(("sdk", "mode"), WAYS)
 def test_a_dropped_answer_stops_at_its_turn(tmp_path, sdk, mode):
-    records, _, _ = taped(mode, sdk, tmp_path)
+    records, _, _ = taped(mode, sdk)
     first = next(r["run"] for r in records if r["kind"] == "turn_start")
     left = [r for r in records if not (r["kind"] in ("turn_end", "chunk") and r["run"] == first and r["turn"] == 2)]
     assert len(left) < len(records)
@@ -153,7 +162,7 @@ def test_a_dropped_answer_stops_at_its_turn(tmp_path, sdk, mode):
 
 @pytest.mark.parametrize(("sdk", "mode"), WAYS)
 def test_a_dropped_result_stops_at_its_call(tmp_path, sdk, mode):
-    records, _, _ = taped(mode, sdk, tmp_path)
+    records, _, _ = taped(mode, sdk)
     first = next(r["run"] for r in records if r["kind"] == "turn_start")
     mine = {r["call"] for r in records if r["kind"] == "call_end" and r["run"] == first and r["turn"] == 2}
     left = [r for r in records if not (r["kind"] in ("call_end", "call_seen") and r["call"] in mine)]

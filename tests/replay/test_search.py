@@ -149,8 +149,11 @@ def test_runs_come_in_the_order_of_the_filter_and_only_those_it_picks(store: Sto
 
 
 def test_a_search_that_is_left_early_has_looked_at_some(store: Store) -> None:
-    for number in range(70):
-        store.ingest(small_tape.records(f"{number:016x}", question="zebra", start=small_tape.START + number * HOUR))
+    store.ingest(
+        record
+        for number in range(70)
+        for record in small_tape.records(f"{number:016x}", question="zebra", start=small_tape.START + number * HOUR)
+    )
     search = Search(store, needle("zebra"), Filter(limit=0))
     assert next(iter(search)).run.id == f"{69:016x}"
     assert (search.looked, search.total) == (1, 70)
