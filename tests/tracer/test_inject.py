@@ -180,6 +180,19 @@ def test_a_python_that_a_launcher_starts_records_itself_and_only_once(here):
     assert here.recorded() == [("agent", "sdk", "completed", 1)]
 
 
+def test_a_program_of_which_nothing_was_seen_is_told_with_the_cure(here):
+    here.write("agent.py", BESIDE + "print(ask(os.environ['ANTHROPIC_BASE_URL']))\n")
+    inside = "looptape: nothing was recorded: no model call of the program was seen. A client of its own, or another HTTP library? Try: looptape record --proxy -- COMMAND\n"
+    assert here.run(PYTHON, "agent.py") == (0, "hello\n", inside)
+    code, out, err = here.run("sh", "-c", "echo hello")
+    assert (code, out) == (0, "hello\n")
+    assert "nothing was recorded" in err
+    assert "ANTHROPIC_BASE_URL" in err
+    here.write("parent.py", f"import subprocess; subprocess.run([{PYTHON!r}, 'child.py'])\n")
+    here.write("child.py", INSIDE + "print(ask(os.environ['ANTHROPIC_BASE_URL']))\n")
+    assert here.run(PYTHON, "parent.py") == (0, "hello\n", ""), "a process that it starts was seen"
+
+
 def test_nothing_is_recorded_when_recording_is_off(here):
     here.write("agent.py", INSIDE + "print(ask(os.environ['ANTHROPIC_BASE_URL']))\n")
     assert here.run(PYTHON, "agent.py", LOOPTAPE="off") == (0, "hello\n", "")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -122,7 +124,8 @@ def test_csv_and_parquet_hold_the_rows_of_a_table(table: str, count: int, column
     assert columns <= set(found[0])
     file = tmp_path / "rows.parquet"
     ran = looptape("export", "first", "--to", "parquet", "--table", table, "-o", str(file))
-    assert (ran.code, ran.err) == (0, f"wrote {count} rows to {file}\n")
+    assert (ran.code, ran.err) == (0, f"wrote {count} row{'s' if count > 1 else ''} to {file}\n")
+    assert (file.stat().st_mode & 0o777, list(tmp_path.glob("*.new"))) == (0o600, [])
     import duckdb
 
     with duckdb.connect() as con:
@@ -181,12 +184,37 @@ def test_no_id_of_a_foreign_tape_leads_out_of_the_folder(tmp_path: Path) -> None
         (["first", "--to", "csv", "-o", "no/x.csv"], "no/x.csv: No such file"),
         (["first", "--to", "parquet", "-o", "no/x.parquet"], "no/x.parquet"),
         (["first:9", "--to", "messages"], "no turn 9"),
+        (["first:1-2", "--to", "messages"], f"the request of one turn. Name it: {FIRST}:2"),
+        (["first", "--to", "parquet", "-o", "/dev/null"], "/dev/null is no file"),
     ],
 )
 def test_what_does_not_go_together_is_one_line(arguments: list[str], part: str) -> None:
     ran = looptape("export", *arguments)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert part in ran.err
+
+
+def test_what_is_no_file_is_written_to_and_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as beside:
+        read = beside.submit(pipe.read_text)
+        assert looptape("export", "first", "--to", "messages", "-o", str(pipe)).code == 0
+        assert read.result() == looptape("export", "first", "--to", "messages").out
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_followed_and_files_beside_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    link, real, beside = (folder / name for name in ("run.md", "real.md", "run.md.new"))
+    link.symlink_to(real)
+    beside.write_text("somebody's")
+    assert looptape("export", "first", "--to", "markdown", "-o", str(link)).code == 0
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert beside.read_text() == "somebody's"
+    assert set(folder.iterdir()) == {link, real, beside}
 
 
 def test_every_text_format_of_a_tape_file_needs_no_store(tmp_path: Path, home: Path) -> None:

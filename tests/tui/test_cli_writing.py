@@ -158,7 +158,8 @@ def test_the_codex_folders_are_found_and_kept_in_step(tmp_path: Path, monkeypatc
     old = codex_rollout.Rollout("old")
     old.user("long ago")
     old.write(root / "archived_sessions" / "rollout-0.jsonl")
-    assert "looptape import --codex brings them in" in looptape().err
+    for asked in ((), ("runs",)):
+        assert "looptape import --codex brings them in" in looptape(*asked).err
     ran = looptape("import", "--codex", "--json")
     assert (ran.code, {f["format"] for f in ran.json["files"]}) == (0, {"codex"})
     rollout.says("done")
@@ -169,6 +170,24 @@ def test_the_codex_folders_are_found_and_kept_in_step(tmp_path: Path, monkeypatc
         ("long ago", 0, "interrupted"),
     ]
     assert looptape("sync", "--json").json["files"] == []
+
+
+def test_both_clients_are_asked_for_and_one_that_is_not_here_is_only_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex home"))
+    refused = looptape("import", "--claude-code", "--codex")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no Claude Code sessions in ~/.claude/projects and no Codex sessions" in refused.err
+    assert "Set CLAUDE_CONFIG_DIR and CODEX_HOME" in refused.err
+    rollout = codex_rollout.Rollout()
+    rollout.user("fix it")
+    rollout.write(tmp_path / "codex home" / "sessions" / "2026" / "11" / "02" / "rollout-1.jsonl")
+    ran = looptape("import", "--claude-code", "--codex", "--json")
+    assert (ran.code, [f["format"] for f in ran.json["files"]]) == (0, ["codex"])
+    assert ran.err.startswith(
+        "no Claude Code sessions in ~/.claude/projects (is it another folder? Set CLAUDE_CONFIG_DIR)"
+    )
 
 
 def test_large_changes_wait_for_sync_and_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

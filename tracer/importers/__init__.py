@@ -6,6 +6,7 @@ and an entry in IMPORTERS, or in another distribution an entry point (plugins.py
 
 from __future__ import annotations
 
+import codecs
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -95,6 +96,9 @@ def recognise(head: bytes, path: str | Path) -> Importer:
     foreign = plugins.recognised(head)
     if foreign is not None:
         return foreign
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        what = f"{path}: this is UTF-16 (or UTF-32); looptape reads UTF-8"
+        raise LooptapeError("unknown-format", what, "Change it with: iconv -f UTF-16 -t UTF-8 FILE > NEW")
     known = ", ".join(f"{i.FORMAT} ({i.TITLE})" for i in IMPORTERS)
     raise LooptapeError(
         "unknown-format",

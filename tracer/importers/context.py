@@ -15,6 +15,8 @@ from .growth import Growth
 
 # a document that must be decoded as a whole (one JSON value, a cassette) needs about ten times this in memory
 MAX_DOCUMENT_BYTES = 256 << 20
+_BEGIN_BYTES = 1 << 18  # of a document without lines: what `glimpse` looks at
+_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,12 @@ class Context:
 
 def _head_of(stream: IO[bytes]) -> bytes:
     head = stream.read(reading.HEAD_BYTES)
-    if b"\n" not in head:
-        head += stream.readline(reading.MAX_LINE_BYTES)
-    return head
+    if b"\n" in head:
+        return head
+    head += stream.readline(reading.MAX_LINE_BYTES)
+    if len(head) <= reading.MAX_LINE_BYTES:
+        return head
+    while (piece := stream.readline(_PIECE_BYTES)) and piece[-1:] != b"\n":
+        pass
+    rest = stream.read(reading.HEAD_BYTES)  # nobody reads so long a line: those behind it tell what it is
+    return head[:_BEGIN_BYTES] + (b"\n" + rest if rest else b"")

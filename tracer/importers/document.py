@@ -9,11 +9,12 @@ from typing import Any
 
 from .. import redaction
 from .context import Source
-from .reading import _decoder, _redacted
+from .reading import _decoder, _redacted, warn_of_losses
 from .report import Notes
 
 # a string (maybe cut by the end of the text), or what opens, closes or divides
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?\Z)|[{}\[\],]', re.DOTALL)
+_CUT_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _CLOSERS = {"{": "}", "[": "]"}
 _LOOKED_AT = 1 << 18
 _MAX_SECONDS = 1e11
@@ -25,7 +26,9 @@ def document(source: Source, notes: Notes) -> Any:
     Raises:
         LooptapeError: The file is larger than a document may be.
     """
-    text = source.whole().decode("utf-8", "replace").lstrip("\ufeff").strip()
+    raw = source.whole()
+    text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
+    warn_of_losses(text, raw, notes)
     notes.counts["lines"] += text.count("\n") + 1
     try:
         value = _decoder.decode(text)
@@ -57,7 +60,17 @@ def _glimpse(head: bytes) -> Any:
     text = head.decode("utf-8", "replace").lstrip("\ufeff").lstrip()
     if text[:1] not in ("{", "["):
         return None
-    stack, end, closers = "", 0, ""
+    for tried in _closed_texts(text):
+        try:
+            return _decoder.decode(tried)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _closed_texts(text: str) -> tuple[str, str]:
+    """The text with all that is open closed: with a string that its end cuts, and without (it may be a key)."""
+    stack, end, closers, cut = "", 0, "", ""
     for match in _TOKEN.finditer(text):
         mark = match[0]
         if mark in ("{", "["):
@@ -72,10 +85,14 @@ def _glimpse(head: bytes) -> Any:
                 break
         elif mark == ",":
             end, closers = match.start(), stack
-    try:
-        return _decoder.decode(text[:end] + "".join(_CLOSERS[c] for c in reversed(closers)))
-    except (ValueError, RecursionError):
-        return None
+        elif match.end() == len(text):
+            cut = _CUT_ESCAPE.sub(r"\1", text) + '"' + _closed(stack)
+    return cut, text[:end] + _closed(closers)
+
+
+def _closed(stack: str) -> str:
+    """What ends the lists and objects that are open."""
+    return "".join(_CLOSERS[c] for c in reversed(stack))
 
 
 def seconds(value: Any) -> int | None:

@@ -34,6 +34,8 @@ def sources(path: str | Path) -> Iterator[Source]:
     """
     label = str(path)
     if label == STREAM:
+        if sys.stdin is None:  # closed by who began us
+            raise UsageError("no-stdin", "standard input is closed", "Pipe something in, or name a file")
         yield Source(STREAM, stream=_spooled(sys.stdin.buffer, "stdin"))
         return
     place = Path(path)
@@ -102,6 +104,10 @@ def _spooled(stream: IO[bytes], label: str) -> IO[bytes]:
 
 def _missing(path: Path, error: Exception) -> LooptapeError:
     reason = getattr(error, "strerror", None) or str(error)
+    if path.is_symlink():
+        return UsageError(
+            "no-such-file", f"{path}: a link to what is not there ({os.readlink(path)})", "Check the link"
+        )
     try:
         names = sorted(p.name for p in path.parent.iterdir())
     except (OSError, ValueError):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def import_growth(
-    store: Store, path: Path, mark: Mark | None, context: Context | None = None
+    store: Store, path: Path, mark: Mark | None, context: Context | None = None, *, strict: bool = False
 ) -> tuple[list[FileReport], Mark | None]:
     """Imports what a file gained since ``mark``; the store is then as if the whole file had been imported.
 
@@ -31,12 +31,13 @@ def import_growth(
     """
     known = mark if mark is not None and mark.fits(path) and _holds(store, mark) else None
     if not _is_plain(path):
-        return import_path(store, path, context=context), None
+        return import_path(store, path, strict=strict, context=context), None
     growth = Growth(known)
     reports = import_path(
         store,
         Source(str(path), (path,), growth=growth),
         format=known.format if known else None,
+        strict=strict,
         context=context,
     )
     return reports, growth.mark()

@@ -120,6 +120,7 @@ def _objects(number: int, raw: bytes, suspect: bool, notes: Notes) -> Iterator[t
             notes.skip(number, f"not a JSON object ({_kind(value)})")
             continue
         notes.counts["objects"] += 1
+        warn_of_losses(text, raw, notes)
         yield number, value
 
 
@@ -148,22 +149,31 @@ def _judged(part: list[tuple[int, bytes | None, str]]) -> Iterable[tuple[int, by
     ]
 
 
-def decode(raw: bytes) -> Any:
-    """One JSON value. NaN and Infinity become their names.
+def decode(raw: bytes, notes: Notes | None = None) -> Any:
+    """One JSON value. NaN and Infinity become their names; bytes that are no UTF-8 are noted.
 
     Raises:
         ValueError: It is none, or nested too deeply; the text says what is wrong.
     """
     text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
     try:
-        return _decoder.decode(text)
+        value = _decoder.decode(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(_reason(error, tail=False, rest=False)) from None
+    if notes is not None:
+        warn_of_losses(text, raw, notes)
+    return value
+
+
+def warn_of_losses(text: str, raw: bytes, notes: Notes) -> None:
+    """Notes that a text has replacements for bytes that are no UTF-8."""
+    if "\ufffd" in text and text.count("\ufffd") > raw.count("\ufffd".encode()):
+        notes.warn("not all of it is UTF-8: what is not stands as \ufffd")
 
 
 def clean(raw: bytes, notes: Notes) -> Any:
     """One JSON value as `decode` gives it, secrets removed; counted in ``texts_with_secrets``."""
-    value = decode(raw)
+    value = decode(raw, notes)
     if not may_hold_secret(raw):
         return value
     cleaned, changed = _cleaned(value)

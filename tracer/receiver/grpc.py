@@ -102,7 +102,8 @@ class _Connection(asyncio.Protocol):
         try:
             for event in self._h2.receive_data(data):
                 self._event(event)
-        except (ProtocolError, ValueError):  # no HTTP/2 (a browser, an HTTP exporter at the wrong port)
+        except (ProtocolError, ValueError):  # a browser, an exporter at the wrong port
+            self._side.intake.stray("what came to the gRPC port is no gRPC (HTTP, which has a port of its own?)")
             self._flush()
             self._transport.close()
             return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from .intake import Intake, Taken
 from .refusal import MAX_BODY, Refused, check_host, check_origin, too_large
@@ -38,6 +40,7 @@ class HttpSide:
             app,
             auto_decompress=False,
             access_log=None,
+            logger=_logger(self._intake),
             handle_signals=False,
             shutdown_timeout=3.0,
             lingering_time=2.0,  # for what a refused client still sends
@@ -110,6 +113,29 @@ class HttpSide:
         if refused.status in (403, 413):
             response.force_close()  # what is still to come of it need not be read
         return response
+
+
+class _Strays(logging.Handler):
+    """What the server would log with a traceback: told in a line, and only once."""
+
+    def __init__(self, intake: Intake) -> None:
+        super().__init__()
+        self._intake = intake
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            self._intake.stray(
+                "what came to the HTTP port is no HTTP (gRPC, which has a port of its own? TLS, which there is not?)"
+            )
+        elif record.levelno >= logging.ERROR:
+            self._intake.stray(f"looptape had trouble with a request ({type(error).__name__})")
+
+
+def _logger(intake: Intake) -> logging.Logger:
+    logger = logging.Logger("looptape.receive", logging.DEBUG)  # TLS at this port is no more than that to the server
+    logger.addHandler(_Strays(intake))
+    return logger
 
 
 def _response(status: int, body: bytes, *, as_json: bool) -> web.Response:

@@ -93,6 +93,15 @@ class Intake:
         with self._lock:
             self.totals.refused += 1
 
+    def stray(self, text: str) -> None:
+        """Counts what was no request at all; says what it seems to be, once."""
+        self.refused()
+        with self._lock:
+            if text in self._known or len(self._known) >= _SAID:
+                return
+            self._known.add(text)
+        self._say(text)
+
     def close(self) -> None:
         """Releases the journal."""
         self._journal.close()

@@ -66,7 +66,7 @@ def _amend(batch: Batch, record: Record) -> None:
 
 
 def turn_end(batch: Batch, record: Record) -> None:
-    """GENERATE is over. A later one of the same turn wins whole, an earlier one changes nothing."""
+    """GENERATE is over. A later one of the same turn wins whole, an earlier one or a part of it changes nothing."""
     at = whole(record.get("at"), "at")
     turn = batch.turns.get((record.get("run"), record.get("turn")))  # type: ignore[arg-type]  # odd keys find nothing
     if turn and at is not None and turn.get("ended_at") is not None and at < turn["ended_at"]:
@@ -74,12 +74,14 @@ def turn_end(batch: Batch, record: Record) -> None:
     api = turn.get("api") if turn else None
     body = _response(batch, record)
     answer = by_api(api).answer(body) if body is not None else Answer()
+    calls = [_listed(c) for c in _call_list(record, answer)]
+    if turn and at is not None and turn.get("ended_at") == at and _is_part(calls, batch.calls.get(_key(turn), [])):
+        return
     given = _facts(record, answer)
     given["response_blob"] = batch.blob(record.get("response"), "response")
     given.update(_usage(record, answer))
     given["served_json"] = _served(batch, turn, given.pop("usage_told"), body)
     attempts = [_attempt(mapping(a, "attempt")) for a in listing(record.get("attempts"), "attempts")]
-    calls = [_listed(c) for c in _call_list(record, answer)]
     turn = batch.turn(record)
     run = batch.runs[turn["run"]]
     speak(run)
@@ -91,7 +93,7 @@ def turn_end(batch: Batch, record: Record) -> None:
         turn["inherited"] = record["inherited"] is True
     if at is not None:
         turn["ended_at"] = at
-    key = (turn["run"], turn["number"])
+    key = _key(turn)
     batch.ended.add(key)
     batch.attempts[key] = [{**a, "run": key[0], "turn": key[1], "number": i} for i, a in enumerate(attempts, 1)]
     batch.calls[key] = _merge(batch.calls.get(key, []), calls, key)
@@ -234,6 +236,15 @@ def _listed(given: Any) -> Row:
     if isinstance(call.get("is_error"), bool):
         row["returned_error"] = call["is_error"]
     return row
+
+
+def _key(turn: Row) -> tuple[str, int]:
+    return turn["run"], turn["number"]
+
+
+def _is_part(listed: list[Row], known: list[Row]) -> bool:
+    """True for the list of a shorter copy: some of the calls that the answer is known to make, and no other."""
+    return {c["id"] for c in listed} < {c["id"] for c in known if c.get("listed")}
 
 
 def _merge(old: list[Row], listed: list[Row], key: tuple[str, int]) -> list[Row]:

@@ -287,7 +287,7 @@ def _run_tail(store: Store, run: Row) -> Iterator[Record]:
         more["reported_cost_usd"] = run["reported_cost_usd"]
     if more:
         yield {"kind": "run_update", "run": run["id"], "at": run["last_at"], **more}
-    if run["ended_at"] is not None:
+    if run["ended_at"] is not None or run["status"] != "running":  # ends without a time: many imports know none
         yield {
             "kind": "run_end",
             "run": run["id"],

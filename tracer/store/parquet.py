@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LooptapeError
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def write(path: Path, names: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -27,22 +32,36 @@ def write_batches(
 
     if not path.name or path.is_dir():
         raise LooptapeError("bad-output", f"{path} is a folder", "Name a file in it", exit_code=2)
+    if path.exists() and not path.is_file():
+        raise LooptapeError("bad-output", f"{path} is no file", "Name a file", exit_code=2)
     columns = ", ".join(f"{_quoted(n)} {_type(t)}" for n, t in zip(_unique(names), types, strict=True))
     count = 0
-    with TemporaryDirectory() as spill, duckdb.connect(":memory:", config={"temp_directory": spill}) as con:
+    with tempfile.TemporaryDirectory() as spill, duckdb.connect(":memory:", config={"temp_directory": spill}) as con:
         try:
             con.execute(f"create table rows ({columns})")
             with con.appender("rows") as appender:
                 for rows in batches:
                     appender.append_rows([tuple(map(_value, row)) for row in rows])
                     count += len(rows)
-            con.execute(f"copy rows to '{str(path).replace(chr(39), chr(39) * 2)}' (format parquet)")
-        except duckdb.Error as error:
-            said = str(error).splitlines()[0]
+            _copy(con, Path(os.path.realpath(path)))
+        except (duckdb.Error, OSError) as error:
+            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
             raise LooptapeError(
                 "bad-output", f"{path} cannot be written ({said})", "Name another file", exit_code=2
             ) from None
     return count
+
+
+def _copy(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Writes beside the file and moves it there: whole, and for nobody else to read."""
+    number, name = tempfile.mkstemp(prefix=".looptape-", suffix=".new", dir=path.parent)
+    os.close(number)
+    try:
+        con.execute(f"copy rows to '{name.replace(chr(39), chr(39) * 2)}' (format parquet, use_tmp_file false)")
+        os.replace(name, path)
+    finally:
+        with suppress(OSError):
+            os.unlink(name)
 
 
 def _unique(names: Sequence[str]) -> list[str]:

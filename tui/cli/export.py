@@ -103,6 +103,8 @@ def _one(run: str, form: str, output: str | None) -> None:
             raise UsageError(
                 "usage", f"a {form} holds whole runs", f"Leave the turns out, or use --to markdown: {one.run.id}"
             )
+        if form == "messages" and one.first != one.last:
+            raise UsageError("usage", "messages are the request of one turn", f"Name it: {one.run.id}:{one.last}")
         if output in (None, "-"):
             for text in _texts(form, one):
                 report.exact(text)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...tracer.errors import UsageError
 from .. import report
+from ..format import counted
 from ..outside.export_files import write_texts
 from .reading import found, reading
 from .values import cell
@@ -40,7 +41,7 @@ def export_rows(form: str, table: str, output: str | None, run: str | None, want
             turns = None if one.first is None or one.last is None else (one.first, one.last)
             count = _write(one.store, form, table, output, Filter(ids=(one.run.id,)), turns)
     if not to_stdout:
-        report.note(f"wrote {count:,} rows to {output}")
+        report.note(f"wrote {counted(count, 'row')} to {output}")
 
 
 def csv_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, head: bool = True) -> str:

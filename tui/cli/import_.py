@@ -27,9 +27,14 @@ TOLD_SINGLY = 5
 TOOLS_SHOWN = 5
 SKIPS_SHOWN = 10
 
+_CLIENTS = (  # whose, its folders, where they usually are, the variable that names others and what it names
+    ("Claude Code", sessions.claude_folders, "~/.claude/projects", "CLAUDE_CONFIG_DIR", sessions.claude_places),
+    ("Codex", sessions.codex_folders, "~/.codex/sessions", "CODEX_HOME", sessions.codex_places),
+)
+
 
 @click.command("import")
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--format", "form", metavar="NAME", help="The format, when it cannot be recognised.")
 @click.option("--strict", is_flag=True, help="Refuse files with lines or kinds that cannot be read (exit 3).")
 @click.option(
@@ -43,10 +48,14 @@ def command(
     """Bring in files and folders of any known format; - is stdin."""
     from ...tracer.store import open_store
 
-    folders = (_claude_code() if claude_code else []) + (_codex() if codex else [])
+    folders = _usual(claude_code, codex)
     if not paths and not folders:
         raise UsageError(
             "usage", "nothing to import was named", "Give a file or folder, - for stdin, --claude-code or --codex"
+        )
+    if form and not paths:
+        raise UsageError(
+            "usage", "--format is for files that are named; sessions are recognised", "Leave it out, or name the files"
         )
     codes = [report.FINE]
     with open_store() as store:
@@ -55,11 +64,10 @@ def command(
             some, code = _import(store, path, form, strict)
             reports += some
             codes.append(code)
-        for folder in folders:
-            sessions.remember(folder)
         if folders:
-            reports += sessions.in_step(store, report.progress, everything=True)
-            report.progress("")
+            some = _remembered(store, folders, strict)
+            reports += some
+            codes.append(_code(some, strict))
         for text in store.notices:
             report.note(text)
     if as_json:
@@ -89,29 +97,49 @@ def _import(store: Store, place: str | Path | Source, form: str | None, strict: 
         return [FileReport(path=path, format=None, error=error.what, cure=error.cure)], error.exit_code
     finally:
         report.progress("")
-    # a file of no known format in a walked folder is nothing bad, unless somebody asked to be strict
+    return found, _code(found, strict)
+
+
+def _code(found: list[FileReport], strict: bool) -> int:
+    """The exit code: a file of no known format in a walked folder is nothing bad, unless somebody asked to be strict."""
     bad = any(r.error is not None or (strict and r.format is None) for r in found)
-    return found, report.UNUSABLE if bad else report.FINE
+    return report.UNUSABLE if bad else report.FINE
 
 
-def _claude_code() -> list[Path]:
-    folders = sessions.claude_folders()
-    if not folders:
-        raise UsageError(
-            "no-sessions",
-            "there are no Claude Code sessions in ~/.claude/projects",
-            "Set CLAUDE_CONFIG_DIR, or name the folder",
-        )
-    return folders
+def _remembered(store: Store, folders: list[Path], strict: bool) -> list[FileReport]:
+    """What is new in these folders and in those that were remembered before."""
+    for folder in folders:
+        sessions.remember(folder)
+    found = sessions.in_step(store, report.progress, everything=True, strict=strict)
+    report.progress("")
+    if not found:
+        report.note(f"nothing new in {fmt.counted(len(sessions.remembered()), 'folder')} kept in step")
+    return found
 
 
-def _codex() -> list[Path]:
-    folders = sessions.codex_folders()
-    if not folders:
-        raise UsageError(
-            "no-sessions", "there are no Codex sessions in ~/.codex/sessions", "Set CODEX_HOME, or name the folder"
-        )
-    return folders
+def _usual(claude_code: bool, codex: bool) -> list[Path]:
+    """The usual folders of the clients that were asked for; one of two that is not here is only told.
+
+    Raises:
+        UsageError: None of them is here.
+    """
+    asked = [client for client, wanted in zip(_CLIENTS, (claude_code, codex), strict=True) if wanted]
+    found, lacking = [], []
+    for whose, folders, usual, variable, named in asked:
+        here, places = folders(), named()
+        found += here
+        if not here:
+            where = f"{' and '.join(map(str, places))}, where {variable} says that they are" if places else usual
+            lacking.append((f"no {whose} sessions in {where}", variable))
+        for place in places:
+            if here and place.parent not in {folder.parent for folder in here}:
+                report.note(f"{variable} names {place.parent}, but there is no folder {place}")
+    if lacking and not found:
+        what, variables = (" and ".join(words) for words in zip(*lacking, strict=True))
+        raise UsageError("no-sessions", f"there are {what}", f"Set {variables}, or name the folder")
+    for what, variable in lacking:
+        report.note(f"{what} (is it another folder? Set {variable})")
+    return found
 
 
 def _print(reports: list[FileReport]) -> None:

@@ -59,7 +59,10 @@ def show_list(wanted: object, now: int, *, as_json: bool = False) -> int:
     elif anything or total is None:
         report.note("no run matches")
     else:
-        report.note("there is no run yet: looptape demo, or looptape import PATH")
+        from ..told.beginning import beginnings
+
+        for line in ("there is no run yet: looptape demo, or looptape import PATH", *beginnings()):
+            report.note(line)
     if total > len(runs):
         report.note(f"{len(runs):,} of {total:,} runs: --limit 0 for all")
     if replace(wanted, limit=0) == Filter(limit=0) and not as_json and total and total < anything:

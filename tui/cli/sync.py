@@ -54,6 +54,9 @@ def _once() -> dict[str, object]:
         with open_store(drain=False) as store:
             reports = sessions.in_step(store, report.progress, everything=True)
         report.progress("")
+    for one in reports:
+        if one.error is not None:
+            report.note(f"{one.error}. {one.cure or ''}".rstrip())
     for text in done.messages:
         report.note(text)
     return {
@@ -116,8 +119,9 @@ def _print(said: dict[str, object], as_json: bool) -> None:
         return
     files = said["files"]
     parts = [f"{said['records']:,} records", f"{said['runs']:,} runs", f"{said['turns']:,} turns"]
-    if isinstance(files, list) and files:
-        parts.append(fmt.counted(len(files), "session file"))
+    read = [f for f in files if f["format"] is not None] if isinstance(files, list) else []
+    if read:
+        parts.append(fmt.counted(len(read), "session file"))
     report.out("moved ", ", ".join(parts))
     if said["waiting"]:
         report.out(f"{said['waiting']} journals wait")

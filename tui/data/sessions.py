@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from ...tracer.store import Store
 
 QUICK_BYTES = 50_000_000
+_ANOTHER_TIME = (
+    "unreadable-file",
+    "skipped-lines",
+    "unknown-kinds",
+)  # they may come in although the file stays as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +57,26 @@ class _Change:
 
 def claude_folders(env: Mapping[str, str] | None = None) -> list[Path]:
     """The folders where Claude Code keeps its sessions, those that exist."""
-    env = os.environ if env is None else env
-    given = [
-        Path(part).expanduser() / "projects" for part in env.get("CLAUDE_CONFIG_DIR", "").split(",") if part.strip()
-    ]
     usual = [Path.home() / ".claude" / "projects", Path.home() / ".config" / "claude" / "projects"]
-    return _existing(given or usual)
+    return _existing(claude_places(env) or usual)
+
+
+def claude_places(env: Mapping[str, str] | None = None) -> list[Path]:
+    """The folders that ``CLAUDE_CONFIG_DIR`` (a list with commas) names, there or not."""
+    given = (os.environ if env is None else env).get("CLAUDE_CONFIG_DIR", "").split(",")
+    return [Path(part.strip()).expanduser() / "projects" for part in given if part.strip()]
 
 
 def codex_folders(env: Mapping[str, str] | None = None) -> list[Path]:
     """The folders where Codex keeps its sessions and those put away, as far as they exist."""
-    env = os.environ if env is None else env
-    root = Path(env["CODEX_HOME"]).expanduser() if env.get("CODEX_HOME") else Path.home() / ".codex"
-    return _existing([root / "sessions", root / "archived_sessions"])
+    root = Path.home() / ".codex"
+    return _existing(codex_places(env) or [root / "sessions", root / "archived_sessions"])
+
+
+def codex_places(env: Mapping[str, str] | None = None) -> list[Path]:
+    """The folders below the one that ``CODEX_HOME`` names, there or not."""
+    given = (os.environ if env is None else env).get("CODEX_HOME", "")
+    return [Path(given).expanduser() / name for name in ("sessions", "archived_sessions")] if given else []
 
 
 def found() -> list[Folder]:
@@ -102,7 +114,12 @@ def waiting() -> int:
 
 
 def in_step(
-    store: Store, tell: Callable[[str], None], *, everything: bool = False, seconds: float | None = None
+    store: Store,
+    tell: Callable[[str], None],
+    *,
+    everything: bool = False,
+    seconds: float | None = None,
+    strict: bool = False,
 ) -> list[FileReport]:
     """Imports what the files of the remembered folders gained; much at once only when ``everything`` is asked for.
 
@@ -111,6 +128,10 @@ def in_step(
     Args:
         tell: Called with progress, and with one line when changes were left for ``looptape sync``.
         seconds: No further file is begun after that time.
+        strict: Refuse files with lines or kinds that cannot be read; they wait for somebody who is not strict.
+
+    Returns:
+        What came in; a file that could not be used with its ``error``, one that is no session with ``format`` None.
     """
     known = _load()
     changed = list(_changed(known))
@@ -122,7 +143,7 @@ def in_step(
     if not changed:
         return []
     try:
-        return _take_in(store, changed, known, tell, seconds)
+        return _take_in(store, changed, known, tell, seconds, strict=strict)
     finally:
         _save(known)
 
@@ -160,6 +181,8 @@ def _take_in(
     known: dict[str, dict[str, Any]],
     tell: Callable[[str], None],
     seconds: float | None,
+    *,
+    strict: bool,
 ) -> list[FileReport]:
     from ...tracer.importers import context_of, marks
 
@@ -169,8 +192,10 @@ def _take_in(
         context = context_of(store)
         for number, change in enumerate(changed, 1):
             tell(f"importing {number:,} of {len(changed):,}: {change.path}")
-            reports += _import(store, Path(change.path), context)
-            known[change.folder][change.path] = list(change.stat)
+            found, read = _import(store, Path(change.path), context, strict=strict)
+            reports += found
+            if read:
+                known[change.folder][change.path] = list(change.stat)
             if end is not None and time.monotonic() > end:
                 break
     except LooptapeError as error:
@@ -179,19 +204,21 @@ def _take_in(
     return reports
 
 
-def _import(store: Store, path: Path, context: Context) -> list[FileReport]:
-    """A file that is no session is no news at every command; a store that cannot be written stops the rest."""
-    from ...tracer.importers import follow, marks
+def _import(store: Store, path: Path, context: Context, *, strict: bool) -> tuple[list[FileReport], bool]:
+    """What the file gave, and whether it could be read at all; a store that cannot be written stops the rest."""
+    from ...tracer.importers import FileReport, follow, marks
 
     try:
-        reports, mark = follow.import_growth(store, path, marks.load(path), context)
+        reports, mark = follow.import_growth(store, path, marks.load(path), context, strict=strict)
     except LooptapeError as error:
         if error.slug.startswith(("store-", "disk-")):
             raise
-        return []
+        if error.slug == "unknown-format":
+            return [FileReport(str(path), None, warnings=("passed over: no format that looptape knows",))], True
+        return [FileReport(str(path), None, error=error.what, cure=error.cure)], error.slug not in _ANOTHER_TIME
     with suppress(OSError):  # without a mark it is read whole the next time
         marks.save(path, mark)
-    return reports
+    return reports, True
 
 
 def _existing(folders: list[Path]) -> list[Path]:
@@ -207,7 +234,7 @@ def _walk(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
         with suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
                 yield from _walk(entry.path)
-            elif entry.name.endswith(".jsonl"):
+            elif entry.name.endswith(".jsonl") and entry.is_file():  # a pipe would be waited for
                 stat = entry.stat()
                 yield entry.path, (stat.st_mtime_ns, stat.st_size)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -25,21 +26,31 @@ def write_texts(path: Path, texts: Iterator[str]) -> None:
 def write_bytes(path: Path, parts: Iterator[bytes]) -> None:
     """Writes beside the file and moves it there, so that a failure leaves no half file.
 
+    A link is followed. What is no file (a pipe, a device) cannot be replaced and is written to as it is.
+
     Raises:
         LooptapeError: The file cannot be written (exit 2).
     """
     if not path.name or path.is_dir():
         raise LooptapeError("bad-output", f"{path} is a folder", "Name a file in it", exit_code=2)
-    new = path.with_name(path.name + ".new")
     try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            for part in parts:
-                out.write(part)
-        new.replace(path)
+        if path.exists() and not path.is_file():
+            with path.open("wb") as out:
+                out.writelines(parts)
+        else:
+            _write_whole(Path(os.path.realpath(path)), parts)
     except OSError as error:
         raise LooptapeError(
             "bad-output", f"{path}: {error.strerror}", "Name a file that can be written", exit_code=2
         ) from None
+
+
+def _write_whole(path: Path, parts: Iterator[bytes]) -> None:
+    number, name = tempfile.mkstemp(prefix=".looptape-", suffix=".new", dir=path.parent)  # 0600
+    try:
+        with os.fdopen(number, "wb") as out:
+            out.writelines(parts)
+        os.replace(name, path)
     finally:
         with suppress(OSError):
-            new.unlink(missing_ok=True)
+            os.unlink(name)

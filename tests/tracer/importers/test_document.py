@@ -55,6 +55,18 @@ def test_a_byte_order_mark_and_numbers_that_are_none_do_no_harm() -> None:
     assert _read(b'\xef\xbb\xbf[NaN, "\xff"]')[0] == ["NaN", "\ufffd"]
 
 
+def test_octets_that_are_no_utf8_are_told() -> None:
+    told = [_read(b)[1].warnings for b in (b'["caf\xe9"]', '["caf\u00e9 \ufffd"]'.encode())]
+    assert [list(w) for w in told] == [["not all of it is UTF-8: what is not stands as \ufffd"], []]
+
+
+@pytest.mark.parametrize("end", ["long", r"esc\\", r"esc\u00", "esc\\"])
+def test_a_glimpse_shows_the_begin_of_a_text_that_is_cut(end: str) -> None:
+    seen = glimpse(f'[{{"role": "user", "content": "so {end}'.encode())
+    assert (seen[0]["role"], seen[0]["content"][:3]) == ("user", "so ")
+    assert glimpse(b'{"role": "user", "conte') == {"role": "user"}
+
+
 @given(st.lists(JSON, max_size=4) | st.dictionaries(st.text(max_size=4), JSON, max_size=4), st.data())
 def test_a_glimpse_of_a_cut_head_is_a_part_of_the_whole(value: Any, data: st.DataObject) -> None:
     text = json.dumps(value).encode()

@@ -12,6 +12,7 @@ from imported import read
 from looptape.tracer.importers import import_path
 from looptape.tracer.importers.trajectories import gemini_cli
 from looptape.tracer.store import Filter, memory_store
+from looptape.tracer.store.export import records_of
 from testdata import folder, require
 
 
@@ -179,3 +180,16 @@ def test_a_shorter_copy_of_a_chat_takes_nothing_away() -> None:
         (run,) = store.runs(Filter(limit=0))
         assert (run.turns, run.tool_calls, run.usage.reasoning) == (6, 4, 464)
         assert len(store.turns(run.id)[1].tool_calls) == 1
+
+
+def test_a_copy_that_ends_before_the_calls_of_its_last_answer_takes_none_away(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.json", tmp_path / "part.json"
+    whole.write_text(chat(user("read it"), gemini("I read.", call("c1", {"output": "x"}))))
+    part.write_text(chat(user("read it"), gemini("I read.")))
+    with memory_store() as store:
+        for path in (whole, part):
+            import_path(store, path)
+        (run,) = store.runs()
+        (ended,) = [r for r in records_of(store, run.id) if r["kind"] == "turn_end"]
+        (said,) = [r for r in records_of(store, run.id) if r.get("hash") == ended["response"]]
+        assert (run.tool_calls, "tool_use" in said["text"]) == (1, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from claude_session import SessionLines, call, tokens
 from looptape.tracer import tape as tapes
 from looptape.tracer.errors import LooptapeError, UsageError
-from looptape.tracer.importers import import_path
+from looptape.tracer.importers import import_path, reading
 from looptape.tracer.store import Filter, Store, memory_store
 from looptape.tracer.store.export import records_of
 
@@ -201,6 +202,36 @@ def test_a_forced_format_on_the_wrong_file_says_which_line(store: Store, tmp_pat
     assert caught.value.exit_code == 3
     with pytest.raises(LooptapeError, match=r"poem\.txt: line 2: not JSON"):
         import_path(store, path, format="claude-code")
+
+
+def test_a_first_line_that_nobody_reads_does_not_hide_the_rest(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 1 << 17)
+    lines = SessionLines()
+    lines.user("x" * 300_000)
+    lines.answer("m1", "answer")
+
+    (report,) = import_path(store, lines.write(tmp_path / "session.jsonl"))
+
+    assert (report.format, report.turns) == ("claude-code", 1)
+
+
+def test_a_document_is_known_however_long_its_first_text(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "messages.json"
+    path.write_text(json.dumps([{"role": "user", "content": "x" * 300_000}, {"role": "assistant", "content": "y"}]))
+
+    (report,) = import_path(store, path)
+
+    assert (report.format, report.turns) == ("messages", 1)
+
+
+def test_text_that_is_no_utf8_at_all_is_called_so(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text(_session().text(), encoding="utf-16")
+
+    with pytest.raises(LooptapeError, match=r"session\.jsonl: this is UTF-16.*looptape reads UTF-8\. .*iconv"):
+        import_path(store, path)
 
 
 def test_standard_input_is_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,7 @@ def test_what_is_over_the_limit_is_named_and_the_rest_of_the_sample_is_imported(
 def test_a_sample_is_never_decoded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     decode = inspect_ai.reading.decode
-    monkeypatch.setattr(inspect_ai.reading, "decode", lambda raw: sizes.append(len(raw)) or decode(raw))
+    monkeypatch.setattr(inspect_ai.reading, "decode", lambda raw, *more: sizes.append(len(raw)) or decode(raw, *more))
     events = [e for n in range(60) for e in logs.sample()["events"][2:5] if e.update(timestamp=logs.at(n)) is None]
     sample = logs.sample(events=events, attachments={f"{n:032}": "x" * 5000 for n in range(60)})
     for data in (logs.document(sample), logs.packed(sample)):

@@ -59,6 +59,21 @@ def test_a_line_with_a_fault_is_read_as_the_standard_library_reads_it_or_not_at_
     assert repr(read(bytes(line))) == repr([expected] if isinstance(expected, dict) else [])
 
 
+@pytest.mark.parametrize(
+    ("line", "warned"),
+    [
+        (b'{"a": "\xff"}\n', True),
+        ('{"a": "\ufffd"}\n'.encode(), False),  # it was written there
+        (b'{"a": "whole", "b": "\xe2\x82', False),  # the rest is to come
+    ],
+    ids=["no UTF-8", "a replacement of somebody else", "a torn end"],
+)
+def test_bytes_that_are_lost_are_told(line: bytes, warned: bool) -> None:
+    notes = Notes()
+    list(objects([(1, line)], notes))
+    assert [*notes.warnings] == ["not all of it is UTF-8: what is not stands as \ufffd"] * warned
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_an_odd_line_loses_nothing(name):
     line, expected = LINES[name]

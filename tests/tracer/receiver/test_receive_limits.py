@@ -199,6 +199,27 @@ def test_two_servers_speak_the_wrong_protocol_without_harm(shared):
                 pass
 
 
+def test_the_wrong_port_is_a_line_for_people_said_once(tmp_path):
+    with receiver(tmp_path) as made:
+        for port, words in (
+            (made.grpc, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+            (made.port, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+            (made.port, b"POST /v1/traces HTTP/1.1\r\n\r\n"),
+            (made.port, b"\x16\x03\x01\x02\x00\x01\x00"),
+        ) * 2:
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as raw_socket:
+                raw_socket.sendall(words)
+                while raw_socket.recv(65536):
+                    pass
+        said = made.stop()[1].splitlines()
+    assert [line for line in said if "port is no" in line] == [
+        "what came to the gRPC port is no gRPC (HTTP, which has a port of its own?)",
+        "what came to the HTTP port is no HTTP (gRPC, which has a port of its own? TLS, which there is not?)",
+    ]
+    assert "8 requests refused" in said[-1]
+    assert len(said) == 5
+
+
 def test_clients_that_vanish_in_the_middle_do_no_harm(shared):
     for port in (shared.port, shared.grpc):
         for cut in (

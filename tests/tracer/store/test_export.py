@@ -13,6 +13,7 @@ import small_tape
 from examples import examples
 from looptape.tracer import tape
 from looptape.tracer.errors import LooptapeError
+from looptape.tracer.importers import import_path
 from looptape.tracer.store import memory_store
 from looptape.tracer.store.export import records_of
 
@@ -205,6 +206,20 @@ def test_an_interrupted_run_stays_interrupted(tmp_path):
         second.ingest(records_of(first, "a" * 16))
         same(first, second, "a" * 16)
         assert second.run("a" * 16).status == "interrupted"
+
+
+@pytest.mark.parametrize("status", ["completed", "unknown"])
+def test_an_end_without_a_time_stays_the_end_it_was(status, tmp_path):
+    with memory_store() as first, memory_store() as second:
+        first.ingest([
+            {"kind": "run_start", "run": RUN, "at": None, "source": "messages"},
+            {"kind": "run_end", "run": RUN, "at": None, "status": status, "reason": "the last answer"},
+        ])  # fmt: skip
+        path = tmp_path / "run.tape"
+        path.write_bytes(b"".join(map(tape.line, records_of(first, RUN))))
+        import_path(second, path)
+        same(first, second, RUN)
+        assert (second.run(RUN).status, second.run(RUN).reason) == (status, "the last answer")
 
 
 def test_every_blob_comes_before_its_first_reference():

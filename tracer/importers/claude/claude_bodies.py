@@ -151,7 +151,7 @@ class _Folder:
 
     def _decoded(self, line: int, name: str, what: str, raw: bytes) -> dict[str, Any] | None:
         try:
-            value = reading.decode(raw)
+            value = reading.decode(raw, self._notes)
         except ValueError as error:
             value = anthropic.assemble(sse_events(raw.decode("utf-8", "replace")))[0] if what == "response" else None
             if value is None:

@@ -71,7 +71,7 @@ def requests(source: Source) -> Iterator[Any]:
 def _requests(source: Source, head: bytes, notes: Notes) -> Iterator[tuple[int, Any]]:
     if _one_document(head):
         try:
-            value = reading.decode(source.whole())
+            value = reading.decode(source.whole(), notes)
         except ValueError as error:
             if not _ends_in_lines(head):
                 notes.skip(1, str(error))

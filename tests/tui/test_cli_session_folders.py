@@ -1,0 +1,129 @@
+"""import --claude-code and --codex: which folders are looked at, and what is said of files that do not come in."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from claude_session import SessionLines
+from commandline import looptape
+
+
+@pytest.fixture(autouse=True)
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    people = tmp_path / "people"
+    people.mkdir()
+    monkeypatch.setenv("HOME", str(people))
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "LOOPTAPE", "LOOPTAPE_CONTENT", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return people
+
+
+def session(config: Path, number: int) -> Path:
+    """A session of one answer among those of a configuration folder."""
+    lines = SessionLines(f"{number:08}-0000-4000-8000-000000000000")
+    lines.user(f"question {number}")
+    lines.answer(f"m{number}", "done", stop="end_turn")
+    return lines.write(config / "projects" / "-work" / f"{lines.session}.jsonl")
+
+
+def titles() -> set[str]:
+    return {run["title"] for run in looptape("runs", "--json").json["runs"]}
+
+
+def test_every_folder_of_a_list_is_taken_and_one_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(tmp_path / "one", 1)
+    session(tmp_path / "the other", 2)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", f"{tmp_path}/one, {tmp_path}/the other ,{tmp_path}/gone,")
+    ran = looptape("import", "--claude-code")
+    assert (ran.code, titles()) == (0, {"question 1", "question 2"})
+    assert f"CLAUDE_CONFIG_DIR names {tmp_path}/gone, but there is no folder {tmp_path}/gone/projects" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "below"),
+    [("--claude-code", "CLAUDE_CONFIG_DIR", "projects"), ("--codex", "CODEX_HOME", "sessions")],
+)
+def test_without_sessions_the_folders_are_named_that_were_looked_at(
+    option: str, variable: str, below: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path / "gone"))
+    ran = looptape("import", option)
+    assert ran.code == 2
+    assert f"sessions in {tmp_path}/gone/{below}" in ran.err
+    assert "~" not in ran.err
+
+
+def test_when_nothing_is_new_that_is_said(people: Path) -> None:
+    session(people / ".claude", 1)
+    assert "nothing new" not in looptape("import", "--claude-code").err
+    ran = looptape("import", "--claude-code")
+    assert (ran.code, ran.out, ran.err) == (0, "", "nothing new in 1 folder kept in step\n")
+
+
+def test_strict_holds_for_sessions_too_and_without_it_they_come_in(people: Path) -> None:
+    path = session(people / ".claude", 1)
+    with path.open("a") as file:
+        file.write('{"type":"zebra"}\n')
+    session(people / ".claude", 2)
+    ran = looptape("import", "--claude-code", "--strict")
+    assert ran.code == 3
+    assert f"{path}: unknown kinds: zebra (1)" in ran.err
+    assert ran.out.count("1 run, 1 turn") == 1
+    ran = looptape("import", "--claude-code")
+    assert (ran.code, titles()) == (0, {"question 1", "question 2"})
+
+
+def test_a_damaged_session_is_named_by_import_and_sync(people: Path) -> None:
+    whole = session(people / ".claude", 1)
+    damaged = whole.with_name("damaged.jsonl")
+    damaged.write_bytes(gzip.compress(whole.read_bytes())[:-20])
+    whole.with_name("other.jsonl").write_text('{"nothing": "of ours"}\n')
+    ran = looptape("import", "--claude-code")
+    assert (ran.code, titles()) == (3, {"question 1"})
+    assert f"{damaged}: the compressed file is damaged" in ran.err
+    assert "1 file of no known format passed over: other.jsonl" in ran.err
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    ran = looptape("sync")
+    assert ran.out == "moved 0 records, 0 runs, 0 turns\n"
+    assert f"{damaged}: the compressed file is damaged" in ran.err
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
+def test_a_session_that_could_not_be_read_comes_in_when_it_can(people: Path) -> None:
+    path = session(people / ".claude", 1)
+    path.chmod(0)
+    ran = looptape("import", "--claude-code")
+    assert (ran.code, f"{path}: Permission denied" in ran.err) == (3, True)
+    path.chmod(0o600)
+    assert titles() == {"question 1"}
+
+
+def test_a_pipe_among_the_sessions_is_not_waited_for(people: Path) -> None:
+    path = session(people / ".claude", 1)
+    os.mkfifo(path.with_name("pipe.jsonl"))
+    assert looptape("import", "--claude-code").code == 0
+    assert titles() == {"question 1"}
+
+
+def test_a_format_for_no_file_is_refused(people: Path) -> None:
+    session(people / ".claude", 1)
+    ran = looptape("import", "--claude-code", "--format", "codex")
+    assert (ran.code, "--format is for files that are named" in ran.err) == (2, True)
+
+
+def test_a_closed_input_and_a_link_to_nothing_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to("nowhere")
+    ran = looptape("import", str(tmp_path / "link.jsonl"))
+    assert (ran.code, "link.jsonl: a link to what is not there (nowhere)" in ran.err) == (2, True)
+    command = ["/bin/sh", "-c", 'exec "$0" -P -m looptape.tui.cli import - <&-', sys.executable]
+    closed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (closed.returncode, "standard input is closed" in closed.stderr) == (2, True)
