@@ -231,6 +231,13 @@ def sign(status: str) -> str:
     return SIGNS.get(status, "?")
 
 
+def kinship(run: Run) -> str:
+    """What a run is to its parent: ``fork``, ``replay``, ``resume`` or ``sub-agent``; empty for one without a parent."""
+    if run.parent is None:
+        return ""
+    return "replay" if run.source == "replay" and run.parent.kind == "fork" else run.parent.kind
+
+
 def run_signs(run: Run) -> str:
     """What a list says of a run beside its figures: why it ended, whose child it is, its outcome."""
     said = []
@@ -242,7 +249,7 @@ def run_signs(run: Run) -> str:
         said.append(_short(run.reason))
     if run.parent:
         where = f" @{run.parent.turn}" if run.parent.turn else ""
-        said.append(f"⎇ {run.parent.kind}{where}" if run.parent.kind == "fork" else f"↳ {run.parent.kind}{where}")
+        said.append(f"{'⎇' if run.parent.kind == 'fork' else '↳'} {kinship(run)}{where}")
     if run.outcome and run.outcome.get("verdict"):
         said.append(f"outcome {run.outcome['verdict']}")
     if run.unpriced_turns:

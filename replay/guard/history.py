@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MEASURED = ("turns", "seconds", "tokens", "cost_usd")
 LATEST = 500
 """Runs that are looked at: older ones were another program."""
+PARTS = ("fork", "resume")  # replays are forks too: their turns are another run's, or only the rest of the job
 BAD = frozenset({"fail", "failed", "failure", "error", "bad", "wrong", "no", "false"})
 """Verdicts of runs that are no example of what a run needs."""
 
@@ -85,7 +86,8 @@ def _past(task: str, project: str | None) -> list[Run]:
 
     with glance() as store:
         found = store.runs(Filter(task=task, project=project, status="completed", limit=LATEST))
-    return [r for r in found if r.turns and str((r.outcome or {}).get("verdict", "")).lower() not in BAD]
+    whole = [r for r in found if r.turns and (r.parent is None or r.parent.kind not in PARTS)]
+    return [r for r in whole if str((r.outcome or {}).get("verdict", "")).lower() not in BAD]
 
 
 def _learned(

@@ -237,14 +237,11 @@ class Explainer:
         if same:
             what = f"tool call {said} comes {same + 1} times; {self._label} has {same} of it"
             last = [c for c in named if canonical(c.arguments) == canonical(asked.arguments)][-1]
-            return Miss(
-                last.run, turn, None, None, None, _call_words(last), "No result is given twice. " + _AGAIN, what
-            )
+            cure = f"No result is given twice. {_let(asked.name)}. {_AGAIN}"
+            return Miss(last.run, turn, None, None, None, _call_words(last), cure, what)
         if not named:
             what = f"tool call {said}: {self._label} has no call of {asked.name}"
-            cure = (
-                f"Let it run (--tool {asked.name}=live) or give it a result (--tool {asked.name}=stub:TEXT). {_AGAIN}"
-            )
+            cure = f"{_let(asked.name)}. {_AGAIN}"
             return Miss(None, turn, asked.name, None, shown(_arguments(asked.arguments)), None, cure, what)
         text = canonical(asked.arguments)
         near = max(named, key=lambda c: (c.turn == asked.turn, likeness(canonical(c.arguments), text)))
@@ -258,13 +255,16 @@ class Explainer:
     def unanswered(self, call: RecordedCall) -> Miss:
         """A call that was made in the recording, without a result."""
         what = f"tool call {call.name} of turn {call.turn} has no result in {self._label}: it was never answered there"
-        cure = f"Let it run (--tool {call.name}=live) or give it a result (--tool {call.name}=stub:TEXT)"
-        return Miss(call.run, call.turn, None, None, None, _call_words(call), cure, what)
+        return Miss(call.run, call.turn, None, None, None, _call_words(call), _let(call.name), what)
 
 
 def is_drift(difference: Difference) -> bool:
     """Whether a difference is one that only ``dialogue`` lets pass."""
     return DIALOGUE in difference.rules
+
+
+def _let(name: str) -> str:
+    return f"Let it run (--tool {name}=live) or give it a result (--tool {name}=stub:TEXT)"
 
 
 def _call_words(call: RecordedCall) -> str:

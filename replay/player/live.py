@@ -43,7 +43,8 @@ class Caps:
         """
         self.settle()
         if self._turns is not None and self.turns >= self._turns:
-            raise ReplayStopped(f"{self.turns} live turns were asked for with --max-turns, another was needed")
+            count = f"{self.turns} live turn{' was' if self.turns == 1 else 's were'}"
+            raise ReplayStopped(f"{count} asked for with --max-turns, another was needed")
         if self._usd is not None and self._unpriced is not None:
             raise ReplayStopped(f"the price of {self._unpriced} is not known, so --max-cost cannot be kept")
         if self._usd is not None and self.usd >= self._usd:

@@ -75,7 +75,8 @@ class Player:
                 left = [r for r in self._recorded.roots if r.id not in self._roots] or list(self._recorded.roots)
                 root = next((r for r in left if r.name == run.name), left[0])
                 self._roots.append(root.id)
-                run.parent = {"run": root.id, "turn": self._settings.from_turn or 1, "call": None, "kind": "fork"}
+                above = root.original or root.id  # as it is called in a store
+                run.parent = {"run": above, "turn": self._settings.from_turn or 1, "call": None, "kind": "fork"}
             self._events.add("opened", run=run.id, parent=run.parent)
 
     def answer(self, asked: Asked) -> Reply | None:

@@ -104,7 +104,8 @@ class RecordedTurn:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run. ``parent`` is {``run``, ``turn``, ``call``, ``kind``} or None."""
+    """A run. ``parent`` is {``run``, ``turn``, ``call``, ``kind``} or None; ``original``: its id where it was recorded,
+    for a tape that has given it another."""
 
     id: str
     name: str | None = None
@@ -115,6 +116,7 @@ class RecordedRun:
     ended_at: int | None = None
     status: str | None = None
     reason: str | None = None
+    original: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ class _Reading:
         self.lines = 0
         self.runs: dict[str, _Run] = {}
         self.recorded_at: int | None = None
+        self.originals: dict[str, str] = {}
 
     def take(self, number: int, record: tape.Record) -> None:
         self.lines += 1
@@ -112,6 +113,8 @@ class _Reading:
     def _header(self, number: int, record: tape.Record) -> None:
         version, made = record.get("version"), record.get("started_at")
         self.recorded_at = made if isinstance(made, int) else self.recorded_at
+        if isinstance(record.get("runs"), dict):
+            self.originals.update({str(new): str(old) for new, old in record["runs"].items()})
         if isinstance(version, int) and version > tape.VERSION:
             raise unusable(
                 self.label,
@@ -190,7 +193,7 @@ class _Reading:
         status, ended = end.get("status", facts.get("status")), end.get("at")
         return RecordedRun(
             name, facts.get("name"), facts.get("parent"), facts.get("project"), turns, facts.get("at"), ended, status,
-            end.get("reason"),
+            end.get("reason"), self.originals.get(name),
         )  # fmt: skip
 
     def _made(self, run: str, number: int, turn: _Turn) -> RecordedTurn:

@@ -13,6 +13,11 @@ CYCLE = "cycle-"
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "rules"
 
 
+def has_page(rule: str) -> bool:
+    """True for a rule whose page is here (one of another distribution has none)."""
+    return (FOLDER / f"{rule}.md").is_file()
+
+
 def page(rule: str) -> str:
     """The page of a rule, Markdown.
 

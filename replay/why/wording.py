@@ -28,12 +28,12 @@ def what(cause: str, at: Sequence[int], amount: Decimal, turns: Decimal, mine: A
         "longer_outputs": _outputs,
     }.get(cause)
     if not at and amount < 0:
-        return _fewer(turns) if cause == "extra_turns" else "the usual run had more of it"
+        return _fewer(turns) if cause == "extra_turns" else "The usual run had more of it"
     if cause == "extra_turns":
         saved = "" if turns >= 0 else f"; {_fewer(turns)} in all"
         return f"{where}{saved}"
     if cause == "unexplained":
-        return "the median lies between runs, or the prices of the two runs do not tell"
+        return "The median lies between runs, or the prices of the two runs do not tell"
     return say(mine, other, at, where) if say is not None else where
 
 

@@ -84,6 +84,18 @@ def test_starting_loads_nothing_heavy(arguments: list[str]) -> None:
             "looptape: nothing to import was named. Give a file or folder, - for stdin, --claude-code or --codex",
         ),
         (["record"], "looptape: no program was named. Try: looptape record -- python agent.py"),
+        (
+            ["replay", "last", "sh", "a.sh"],
+            "looptape: sh is a program. Write two dashes before it: looptape replay last -- sh a.sh",
+        ),
+        (
+            ["replay", "last", "sh", "-c", "echo"],
+            "looptape: sh is a program. Write two dashes before it: looptape replay last -- sh -c echo",
+        ),
+        (
+            ["stable", "last", "sh", "a.sh"],
+            "looptape: sh is a program. Write two dashes before it: looptape stable last -- sh a.sh",
+        ),
         (["sql", "select 1", "--format", "parquet"], "looptape: parquet needs a file. Add -o FILE"),
         (["tui"], "looptape: the screen needs a terminal. Without one: looptape runs, or: looptape tui --web"),
         (["export"], "looptape: no run was named. Try: looptape export last"),

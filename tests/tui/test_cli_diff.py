@@ -10,6 +10,8 @@ import pytest
 import small_tape
 from commandline import looptape
 from looptape.tracer.store import open_store
+from looptape.tui.format import duration
+from looptape.tui.told.diff_text import difference
 
 A, B, C = "aaaa000000000001", "bbbb000000000002", "cccc000000000003"
 LONG = " ".join(f"row {n} is fine" for n in range(100))
@@ -68,6 +70,10 @@ def test_the_json_names_the_divergence_by_turn_path_and_values() -> None:
     assert [(t["a"], t["b"], t["same"]) for t in one["turns"]] == [(1, 1, False), (2, 2, False)]
     assert one["totals"]["b"]["unpriced_turns"] == 2
     assert one["totals"]["b"]["cost_usd"] is None
+
+
+def test_a_difference_too_small_to_tell_has_no_sign() -> None:
+    assert [difference(0.2, b, duration) for b in (0.2, 0.3, 0.1, 30.2)] == ["=", "<1 ms", "<1 ms", "+30 ms"]
 
 
 def test_two_turns_show_their_requests_and_answers() -> None:

@@ -56,6 +56,25 @@ def test_one_interrupt_ends_a_query(tmp_path: Path) -> None:
     assert said == [(130, b"", b"")] * 6
 
 
+@pytest.mark.parametrize(
+    "module", ["looptape.tracer.interrupts", "looptape.tui.report", "click", "looptape.tui.cli.runs"]
+)
+def test_ctrl_c_while_a_command_is_still_being_imported_ends_it_quietly(module: str) -> None:
+    code = f"""
+import os, signal, sys
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Impatient())
+from looptape.tui.cli import main
+main(["runs"])
+"""
+    ran = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.strip()) == (130, "", "")
+
+
 @pytest.mark.parametrize("form", ["csv", "json", "table"])
 def test_a_closed_pipe_is_quiet(form: str) -> None:
     command = [sys.executable, "-m", "looptape.tui.cli", "sql", "select * from range(300000)", "--format", form]

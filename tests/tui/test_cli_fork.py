@@ -69,6 +69,11 @@ def test_a_dry_run_shows_the_diff_and_runs_nothing(run: str, tmp_path: Path) -> 
     assert runs(tmp_path) == 1
 
 
+def test_dropped_turns_are_named_as_one_or_several(run: str) -> None:
+    assert "inherited, without turn 1\n" in fork(f"{run}:3", "--drop-turns", "1", "--dry-run").err
+    assert "inherited, without turns 1, 2\n" in fork(f"{run}:3", "--drop-turns", "1-2", "--dry-run").err
+
+
 def test_a_fork_runs_to_its_end_and_shows_as_one(run: str, tmp_path: Path) -> None:
     ran = fork(f"{run}:2", "--model", script(tmp_path, CALL, DONE), "--tool", "search=stub:nothing")
     assert ran.code == 0
@@ -206,6 +211,8 @@ def test_another_wire_format_for_a_model_that_speaks_only_that_is_said(run: str)
         (("RUN:2", "--tool", "search"), "has no ="),
         (("RUN:2", "--tool", "search=maybe"), "Say recorded, live, stub:TEXT"),
         (("RUN:2", "--tool", "search=live"), "no source has a live tool search"),
+        (("RUN:2", "--tool", "serach=stub:x"), "the fork has no tool serach. There are: search"),
+        (("RUN:2", "--tool", "serach=stub:x", "--dry-run"), "the fork has no tool serach"),
         (("RUN:2", "--tools", "live"), "--tools live names no source"),
         (("RUN:2", "--base-url", "http://127.0.0.1"), "asks no server"),
         (("RUN:2", "--model", "scripted:nowhere.json"), "no script"),

@@ -39,6 +39,8 @@ def test_every_recording_is_replayed_by_itself_and_the_program_finds_which(here)
     assert (here.work / "named").read_text().split() == ["one.tape.jsonl", "two.tape.jsonl"]
     assert "one.tape.jsonl: replay ok: 4 of 4 model calls" in err
     assert "2 of 2 recordings hold" in err
+    (original,) = (r.id for r in runs(here) if r.source == "sdk")
+    assert {r.parent.run for r in runs(here) if r.source == "replay"} == {original}, "not its name in the tapes"
 
 
 def test_a_miss_is_in_the_junit_file_the_annotations_and_the_page(here):

@@ -70,7 +70,15 @@ def test_the_text_tells_run_rule_turns_evidence_cure_and_page() -> None:
     ran = looptape("lint", str(SAMPLES["cycle"]), "--select", "L05")
     assert ran.code == 1
     assert ran.out.startswith("where-is-my-parcel ")
-    for part in ("error   L05", "turn 1-7", "wasted 3 turns", "> ", "fix: ", "docs/rules/L05.md", "8 turns, limit"):
+    for part in (
+        "error   L05",
+        "turn 1-7",
+        "wasted 3 turns",
+        "> ",
+        "fix: ",
+        "looptape lint --explain L05",
+        "8 turns, limit",
+    ):
         assert part in ran.out
     assert ran.err == "1 error, 0 warnings in 1 run\n"
 

@@ -12,6 +12,7 @@ import pytest
 
 import small_tape
 from commandline import looptape
+from looptape.tracer.outgoing import without_content
 from looptape.tracer.store import open_store
 
 OLD, NEW = "aaaa000000000001", "bbbb000000000002"
@@ -161,6 +162,21 @@ def test_the_wire_is_exact_in_a_pipe() -> None:
     assert ran.err == "request:\nresponse:\n"
 
 
+def test_what_a_recording_without_content_lacks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path))
+    records = [
+        {"kind": "blob", "hash": r["hash"], "length": len(r["text"])} if r["kind"] == "blob" else without_content(r)
+        for r in small_tape.records(OLD)
+    ]
+    with open_store(tmp_path) as store:
+        store.ingest(records)
+    assert "→ search arguments not recorded" in looptape("show", OLD).out
+    asked = looptape("show", f"{OLD}:2", "--request").out
+    assert re.search(r"^≡ \[1\] not recorded \(\d+ characters\)$", asked, re.MULTILINE), asked
+    wire = looptape("show", f"{OLD}:2", "--raw")
+    assert (wire.out, wire.err) == ("", "no request was recorded\nno response was recorded\n")
+
+
 def test_request_and_raw_need_one_turn() -> None:
     ran = looptape("show", OLD, "--raw")
     assert (ran.code, ran.err) == (2, f"looptape: --raw shows one turn. Say which: looptape show {OLD}:2 --raw\n")
@@ -179,6 +195,7 @@ def test_sql_in_every_format(tmp_path: Path) -> None:
     assert table[0].split() == ["name", "turns", "unpriced", "nothing"]
     assert table[1].split() == ["refund", "2", "True", "NULL"]
     as_json = looptape("sql", query, "--format", "json").json
+    assert looptape("sql", query, "--json").json == as_json
     assert as_json["rows"][1] == {"name": "revenue", "turns": 2, "unpriced": False, "nothing": None}
     rows = list(csv.reader(io.StringIO(looptape("sql", query, "--format", "csv").out)))
     assert rows == [

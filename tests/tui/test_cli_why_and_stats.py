@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,6 +60,11 @@ def test_why_says_first_what_it_cost_then_why_then_where_to_look() -> None:
     assert "+12" in row
     assert "loop.py:40" in row
     assert any(line.startswith(f"looptape show {SUBJECT[:8]}:5 ") for line in lines)
+
+
+def test_why_of_a_run_that_took_less_says_so_in_whole_sentences() -> None:
+    head = looptape("why", "refund-1", "--against", "refund-2").out.splitlines()[1]
+    assert re.fullmatch(r"Most of it: turns in cycles, \$0\.\d+\. The usual run had more of it", head), head
 
 
 def test_why_as_json_has_the_promised_fields_and_sums() -> None:

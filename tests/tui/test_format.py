@@ -96,3 +96,5 @@ def test_sizes() -> None:
 def test_signs_of_a_run_say_why_it_ended_and_whose_child_it_is() -> None:
     run = Run("a" * 16, status="limit", reason="at the turn limit (40)", parent=Parent("b" * 16, 31), unpriced_turns=2)
     assert fmt.run_signs(run) == "at the turn limit (40) · ⎇ fork @31 · 2 unpriced"
+    again = Run("c" * 16, source="replay", status="completed", parent=Parent("b" * 16, 1))
+    assert fmt.run_signs(again) == "⎇ replay @1"

@@ -11,10 +11,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .. import unseen
 from ..command import Command, understand
 from ..errors import UsageError
 
@@ -47,12 +49,16 @@ def launch(argv: Sequence[str], *, proxy: bool = False) -> int:
         if reason is None:
             sys.stdout.flush()
             sys.stderr.flush()
+            environment[unseen.FIRST] = str(os.getpid())
             os.execve(command.program, list(argv), environment)  # noqa: S606 - the program takes our place
         from ..proxy import run_behind_proxy
 
         # what a shell script or a launcher starts may well be a Python that records itself, and says so to the proxy
         launcher = command.python is None and not proxy
-        return run_behind_proxy(command, reason, environment if launcher else os.environ)
+        since = time.time_ns()
+        code = run_behind_proxy(command, reason, environment if launcher else os.environ)
+        unseen.tell(since, unseen.BEHIND)
+        return code
 
 
 def command_of(argv: Sequence[str], verb: str = "record") -> Command:

@@ -23,9 +23,11 @@ def _record() -> None:
     sys._looptape_injected = True  # type: ignore[attr-defined]
     try:
         from looptape.tracer.hook import instrument
+        from looptape.tracer.unseen import tell_at_exit
     except ImportError:
         return  # a program started by ours, in another environment, or with a looptape of its own
     instrument()
+    tell_at_exit()
 
 
 def _replay(file: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):  # importing dataclasses takes longer than all else that goes before main()
     """A command: ``looptape NAME`` is ``command`` in the module NAME (``import_`` for a Python word)."""
 
     name: str
@@ -49,12 +48,15 @@ COMMANDS = (
 
 
 def main(argv: list[str] | None = None) -> None:
-    """The console script: runs a command and exits with its code."""
-    from ...tracer.interrupts import heeded
-    from .. import report
+    """The console script: runs a command and exits with its code; 130 also for a ctrl+c while it is being imported."""
+    try:
+        from ...tracer.interrupts import heeded
+        from .. import report
 
-    with heeded():
-        code = report.guard(lambda: _run(argv))
+        with heeded():
+            code = report.guard(lambda: _run(argv))
+    except KeyboardInterrupt:
+        code = 130
     sys.exit(code)
 
 

@@ -29,7 +29,8 @@ def command(run: str, as_json: bool, **given: Any) -> int:
 
     Turns before N are inherited. Model and tools are the recording's unless something else is named: after an
     edit the recording can only answer requests that are still the same, so it stops at the first other one and
-    says what to name. RUN:N with N one past the last turn goes on after the end.
+    says what to name. RUN:N with N one past the last turn goes on after the end, where
+    the last answer called tools.
 
     Ends with 1 when the fork misses an answer, fails, or its check does not pass.
     """
@@ -95,8 +96,10 @@ def _source(run: str) -> Any:
 
 def _show(fork: Ready, as_json: bool) -> None:
     """What would run, and nothing else."""
-    from ...replay.engine.forks import costs, telling
+    from ...replay.engine.forks import costs, order, telling
 
+    if not (fork.order.modules or fork.order.commands):  # what those offer is not asked for here
+        order.refuse_unknown(fork)
     if as_json:
         report.data({"run": None, "fork": _facts(fork), "live": fork.model.live})
         return

@@ -21,7 +21,7 @@ def fork_options(function: Any) -> Any:
         click.option("--system", metavar="TEXT|@FILE", help="Another system prompt."),
         click.option("--drop-turns", metavar="2-4", help="Take these turns out of what the model sees."),
         click.option("--model", default="recorded", show_default=True, metavar="WHO",
-                     help="recorded, anthropic, openai:BASE_URL, scripted:FILE, or a model's name (live)."),
+                     help="recorded, anthropic, openai or openai:BASE_URL, scripted:FILE, or a model's name (live)."),
         click.option("--base-url", metavar="URL", help="The server of a live model."),
         click.option("--tools", type=click.Choice(["recorded", "live"]), default="recorded", show_default=True,
                      help="Where results come from; live runs what --tools-from and --mcp give."),

@@ -25,8 +25,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.@+-]+")  # a shell puts a completed word on th
 
 def run_argument(name: str = "run", *, nargs: int = 1, required: bool = True) -> Callable[[Any], Any]:
     """The RUN argument, completed by Tab from the store's newest runs."""
+    shown = "RUN" if nargs == 1 else "RUN..."
     return click.argument(
-        name, metavar="RUN" if required else "[RUN]", nargs=nargs, required=required, shell_complete=_complete
+        name, metavar=shown if required else f"[{shown}]", nargs=nargs, required=required, shell_complete=_complete
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import click
@@ -23,7 +25,12 @@ class WithProgram(click.Command):
             at = args.index("--")
             own, words = args[:at], tuple(args[at + 1 :])
         ctx.meta[_WORDS] = words
-        return super().parse_args(ctx, own)
+        try:
+            return super().parse_args(ctx, list(own))  # click eats the list
+        except click.UsageError:
+            if words is None:
+                refuse_undashed(own, ctx.info_name or "")
+            raise
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """The usage line shows the program too."""
@@ -43,6 +50,19 @@ def program(verb: str) -> tuple[str, ...] | None:
     if words is not None and not words:
         raise UsageError("no-command", "nothing stands behind --", f"Try: looptape {verb} -- python agent.py")
     return tuple(words) if words is not None else None
+
+
+def refuse_undashed(words: Sequence[str], verb: str) -> None:
+    """Raises UsageError where a program's name stands among a command's own words: its dashes were forgotten.
+
+    Args:
+        words: What was typed behind the command; the first is a recording.
+        verb: The command.
+    """
+    for at, word in enumerate(words):
+        if at and word != "last" and which(word) is not None:  # many systems have a program `last`
+            typed = " ".join(("looptape", verb, *(shlex.quote(w) for w in words[:at]), "--", shlex.join(words[at:])))
+            raise UsageError("no-dashes", f"{word} is a program", f"Write two dashes before it: {typed}")
 
 
 def per_tool(given: Sequence[str]) -> dict[str, str]:

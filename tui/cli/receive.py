@@ -50,6 +50,7 @@ def command(
     )
     report.note(f"{got} in {fmt.counted(totals.requests, 'request')}; `looptape runs` shows what they tell")
     if totals.rejected or totals.refused:
-        report.note(f"{totals.refused} requests refused, {totals.rejected} spans without usable ids")
+        spans = fmt.counted(totals.rejected, "span")
+        report.note(f"{fmt.counted(totals.refused, 'request')} refused, {spans} without usable ids")
     if forward:
         report.note(f"passed on: {totals.forwarded}, failed: {totals.not_forwarded}")

@@ -11,7 +11,7 @@ from ...tracer.errors import LooptapeError, UsageError
 from .. import report
 from .gate import Reports, gate, report_options
 from .options import json_option, run_argument
-from .program import WithProgram, how, program, replay_options
+from .program import WithProgram, how, program, refuse_undashed, replay_options
 
 if TYPE_CHECKING:
     from ...replay.player.settings import ReplaySettings
@@ -87,6 +87,7 @@ def command(
 
 def _one(runs: tuple[str, ...], reports: Reports) -> None:
     """Raises UsageError where no program is named for what needs one."""
+    refuse_undashed(runs, "replay")
     if len(runs) > 1 or reports:
         raise UsageError(
             "no-command",

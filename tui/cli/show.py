@@ -86,11 +86,11 @@ def _raw(one: Found, as_json: bool) -> None:
             }
         )
         return
-    report.note("request:")
-    report.exact((wire.request_text or "") + "\n")
     response = "".join(text for _, text in wire.chunks) or wire.response_text
-    report.note("response:" if response else "there is no response")
-    report.exact((response or "") + "\n")
+    for name, text in (("request", wire.request_text), ("response", response)):
+        report.note(f"{name}:" if text else f"no {name} was recorded")
+        if text:
+            report.exact(text + "\n")
 
 
 def _one_turn(one: Found, option: str) -> int:

@@ -9,6 +9,7 @@ import click
 
 from ...tracer.errors import UsageError
 from .. import report
+from ..format import counted
 from .values import cell, plain
 
 ROWS = 1000
@@ -26,7 +27,8 @@ ROWS = 1000
 )
 @click.option("-o", "--output", metavar="FILE", help="The file for csv and parquet.")
 @click.option("--attach", metavar="FILE", help="Also read this DuckDB, Parquet, CSV or JSON file, under its name.")
-def command(query: str, form: str, output: str | None, attach: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def command(query: str, form: str, output: str | None, attach: str | None, as_json: bool) -> None:
     """Ask the store in SQL over the views runs, turns, tool_calls, messages, attempts and events.
 
     Read-only; no other file and no network but one --attach FILE: prices.csv is the table prices, crm.duckdb the
@@ -34,6 +36,7 @@ def command(query: str, form: str, output: str | None, attach: str | None) -> No
     """
     from .reading import reading
 
+    form = "json" if as_json else form
     if output and form in ("table", "json"):
         raise UsageError("usage", f"-o is for csv and parquet, not {form}", "Redirect stdout instead")
     if form == "parquet" and not output:
@@ -56,7 +59,7 @@ def command(query: str, form: str, output: str | None, attach: str | None) -> No
         from ...tracer.store import parquet
 
         parquet.write(Path(output or "").expanduser(), columns, [str(t) for t in types], rows)
-        report.note(f"wrote {len(rows):,} rows to {output}")
+        report.note(f"wrote {counted(len(rows), 'row')} to {output}")
     else:
         _table(columns, types, rows)
 
@@ -87,7 +90,7 @@ def write_csv(columns: list[str], rows: list[Any], output: str | None) -> None:
         from ..outside.export_files import write_texts
 
         write_texts(Path(output).expanduser(), iter([text]))
-        report.note(f"wrote {len(rows):,} rows to {output}")
+        report.note(f"wrote {counted(len(rows), 'row')} to {output}")
     else:
         report.exact(text)
 

@@ -11,6 +11,7 @@ import click
 
 from ...tracer.errors import LooptapeError, UsageError
 from .. import report
+from ..format import counted
 from .options import asked, filter_argument, filter_options
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _write(table: Table, names: list[str], form: str, output: str | None) -> Non
 
         write_csv([f.name for f in table.fields], list(table.rows), output)
         return
-    report.note(f"wrote {len(table.rows):,} rows to {output}")
+    report.note(f"wrote {counted(len(table.rows), 'row')} to {output}")
 
 
 def _overview(store: Store, wanted: Filter, form: str) -> None:

@@ -100,10 +100,11 @@ def show_totals(found: Diff) -> None:
 
 
 def difference(a: float | None, b: float | None, written: Callable[[float | None], str]) -> str:
-    """``+3``, ``-$0.20``, ``=``; nothing where one is not known."""
+    """``+3``, ``-$0.20``, ``<1 ms`` (a difference too small for a sign), ``=``; nothing where one is not known."""
     if a is None or b is None:
         return ""
-    return "=" if a == b else ("+" if b > a else "-") + written(abs(b - a))
+    said = written(abs(b - a))
+    return "=" if a == b else said if said.startswith("<") else ("+" if b > a else "-") + said
 
 
 def _pairs(found: Diff, limit: int) -> None:

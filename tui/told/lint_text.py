@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...replay.cycles import Waste
 from ...replay.rules import Finding, Report, Unknown
+from ...replay.rules.pages import has_page
 from ...replay.rules.together import added
 from ...tracer.model import Run
 from .. import report
@@ -142,7 +143,8 @@ def _one(finding: Finding, titles: Mapping[str, str]) -> None:
     report.out("    ", finding.message)
     for text in finding.evidence:
         report.out("    ", Styled(f"> {text}", "dim"))
-    report.out("    ", Styled("fix: ", "good"), finding.fix, Styled(f"  [{finding.url}]", "dim"))
+    more = f"  [looptape lint --explain {finding.rule}]" if has_page(finding.rule) else ""
+    report.out("    ", Styled("fix: ", "good"), finding.fix, Styled(more, "dim"))
 
 
 def _unknown(found: Report) -> None:

@@ -44,7 +44,9 @@ def mark(index: int, message: Any, before: Request | None) -> str:
 def _message(index: int, message: Any, before: Request | None) -> None:
     sign = mark(index, message, before)
     style = "dim" if sign == SAME else "bold"
-    report.out(Styled(f"{sign} [{index + 1}] {role(message)}", style))
+    left_out = isinstance(message, dict) and message.get("not_recorded") is True
+    said = f"not recorded ({message.get('length') or 0:,} characters)" if left_out else role(message)
+    report.out(Styled(f"{sign} [{index + 1}] {said}", style))
     for part in parts(message):
         _part(part)
 

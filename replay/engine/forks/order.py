@@ -7,8 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ....tracer.errors import UsageError
 from ....tracer.live import OpenRun
 from ...fork.edits import Edit, apply
+from ...fork.offered import names_of
 from ...fork.start import Start
 from ..policy import ContextPolicy, Policy
 from ..toolbox import Definition, Toolbox
@@ -130,12 +132,24 @@ def source_tools(order: Order) -> tuple[Definition, ...]:
         close(boxes)
 
 
+def refuse_unknown(fork: Ready, live: Sequence[Toolbox] = ()) -> None:
+    """Raises UsageError where ``--tool`` names what is neither offered, nor was called, nor has a live source."""
+    called = [c.name for t in fork.plan.turns for c in t.tool_calls]
+    sourced = [d.name for box in live for d in box.definitions()]
+    known = dict.fromkeys([*names_of(fork.start.body.get("tools")), *called, *sourced])
+    for name in fork.order.named:
+        if name not in known:
+            have = f"There are: {', '.join(known)}" if known else "It has none"
+            raise UsageError("unknown-tool", f"--tool {name}=...: the fork has no tool {name}", have)
+
+
 def tools(fork: Ready, live: Sequence[Toolbox]) -> ToolChoice:
     """The toolbox of a fork and which of it runs live.
 
     Raises:
-        UsageError: See `choices.tool_choice`.
+        UsageError: See `choices.tool_choice` and `refuse_unknown`.
     """
+    refuse_unknown(fork, live)
     source = f"run {fork.plan.before.run}"
     return tool_choice(fork.plan.turns, source, rest=fork.order.rest, named=fork.order.named, live=live)
 

@@ -42,7 +42,8 @@ class ToolFact:
 def story(fork: Ready) -> list[str]:
     """Where it starts, in one line; then what the recording lacks and what was done about it, a line each."""
     start = fork.start
-    dropped = f", without turns {', '.join(map(str, fork.plan.after.dropped))}" if fork.plan.after.dropped else ""
+    gone = fork.plan.after.dropped
+    dropped = f", without turn{'' if len(gone) == 1 else 's'} {', '.join(map(str, gone))}" if gone else ""
     first = f"fork of {start.run}:{start.turn}: {beginning(fork)}{dropped}"
     return [first, *(f"lacks: {line}" for line in start.lacks), *(f"note: {line}" for line in start.notes)]
 

@@ -27,7 +27,9 @@ def runs(home, count, task="revenue", **more):
     for n in range(1, count + 1):
         run = f"{abs(hash((task, *more.items()))) % 16**12:012x}{n:04x}"
         at = 1_700_000_000_000_000 + n * 1_000_000_000
-        records.append({"kind": "run_start", "run": run, "at": at, "task": task, "name": "loop"})
+        begun = {"kind": "run_start", "run": run, "at": at, "task": task, "name": "loop"}
+        parent = {"run": "0123456789abcdef", "turn": 1, "kind": more["kind"]} if "kind" in more else None
+        records.append({**begun, "source": more.get("source", "sdk"), "parent": parent})
         for turn in range(1, n + 1):
             records += [
                 {"kind": "turn_start", "run": run, "turn": turn, "at": at + turn, "append": [], "keep": 0},
@@ -70,6 +72,14 @@ def test_runs_that_did_not_end_well_are_no_example(home, more):
     found = looptape.limits_from_history(task="revenue", default=DEFAULT)
 
     assert (found.n, found.turns, found.seconds) == (0, 50, 600)
+
+
+@pytest.mark.parametrize(("source", "kind"), [("replay", "fork"), ("fork", "fork"), ("sdk", "resume")])
+def test_runs_that_did_only_a_part_of_the_job_do_not_count(home, source, kind):
+    runs(home, 20)
+    runs(home, 30, source=source, kind=kind)
+
+    assert looptape.limits_from_history(task="revenue").n == 20
 
 
 def test_too_few_runs_give_the_default_and_say_so(home):

@@ -61,6 +61,14 @@ def test_live_turns_stop_at_their_cap():
     assert not program.verdict().ok
 
 
+def test_a_cap_of_one_live_turn_is_told_as_one():
+    turns = loop()
+    program = Program(records(turns), from_turn=1, model="live", max_turns=1)
+    program.ask(turns[0].body)
+    with pytest.raises(ReplayStopped, match="1 live turn was asked for"):
+        program.ask(turns[1].body)
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [("claude-sonnet-4-5", "have cost"), ("acme-large-1", "is not known")],

@@ -59,6 +59,7 @@ def test_repeats_of_a_call_get_the_recorded_results_in_order_and_never_one_twice
         program.tool("pop_next", POP)
     assert "comes 4 times" in str(caught.value)
     assert "has 3 of it" in str(caught.value)
+    assert "--tool pop_next=live" in str(caught.value), "the cure where the loop goes on otherwise"
     assert caught.value.exit_code == 1
     assert not program.verdict().ok
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....tracer.model import Run
-from ...format import count, counted, duration, money, run_ms, run_title, short_tokens, sign
+from ...format import count, counted, duration, kinship, money, run_ms, run_title, short_tokens, sign
 from ...safe_text import clean
 from ...widgets.bars import HeadLine
 from ...widgets.cells import Span, Spans, width_of
@@ -59,7 +59,7 @@ def status(run: Run) -> tuple[Span, ...]:
         spans.append((f"  outcome {run.outcome['verdict']}", "text"))
     if run.parent is not None:
         at = f" @{run.parent.turn}" if run.parent.turn else ""
-        spans.append((f"  {run.parent.kind} of {run.parent.run[:8]}{at}", "dim"))
+        spans.append((f"  {kinship(run)} of {run.parent.run[:8]}{at}", "dim"))
     return tuple(spans)
 
 
