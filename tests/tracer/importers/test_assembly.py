@@ -55,6 +55,27 @@ def test_a_clock_that_runs_behind_does_not_turn_the_turns_around():
     assert [len(found.request(n)) for n in (1, 2)] == [1, 3]
 
 
+def test_of_turns_that_begin_at_once_the_shorter_conversation_is_the_earlier():
+    """As an import writes them that knows one time for two answers, the later with the longer span."""
+    told_of = [
+        ("user", words("hi")),
+        ("assistant", words("I look")),
+        ("assistant", asked("c1")),
+        ("user", came("c1", "x")),
+    ]
+    calls = [
+        chat(**{"gen_ai.input.messages": said(*told_of[:n]), "gen_ai.output.messages": said(answer)})
+        for n, answer in ((1, told_of[1]), (2, told_of[2]), (4, ("assistant", words("done"))))
+    ]
+    spans = [
+        span(n, facts, at=at, ms=ms)
+        for n, facts, at, ms in zip((1, 3, 2), calls, (0, 50, 50), (10, 0, 10), strict=True)
+    ]
+    found = told(request(*spans))
+    assert list(runs(found).values()) == [3]
+    assert [len(t["calls"] or ()) for t in found.turns().values()] == [0, 1, 0]
+
+
 def test_usage_of_the_agents_span_is_not_counted():
     counts = {"gen_ai.usage.input_tokens": 500, "gen_ai.usage.output_tokens": 50}
     one, two = loop(parent=0xA)

@@ -69,7 +69,8 @@ def chained(calls: Sequence[ModelCall], tree: SpanTree, known: Known) -> list[Ch
     """The conversations, in the order in which they began."""
     tails, hints = _Tails(), _Hints()
     chains: list[Chain] = []
-    for call in calls:
+    # of calls that begin at once the longer conversation may go on with the shorter one, never the other way round
+    for call in sorted(calls, key=lambda c: (c.started_at, len(c.messages)) if c.started_at else (0, 0)):
         link = _link(call, tree, known)
         chain = tails.before(link) or hints.before(link)
         if chain is not None and _fresh_prompt(chain.last, link):
