@@ -149,4 +149,5 @@ def test_what_does_not_go_together_is_a_usage_error(arguments, what):
 
 
 def test_the_new_runs_are_recorded_as_replays(here):
+    assert replay(here, run="one.tape.jsonl")[0] == 0
     assert {r.source for r in runs(here)} == {"sdk", "replay"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import sys
 from collections.abc import Sequence
@@ -22,7 +23,18 @@ class Session(AppService):
         try:
             await super().run()
         finally:
+            await self._gone()
             await self.remote_close()
+
+    async def _gone(self) -> None:
+        """The app says no more: see its process end, so that nothing of it outlives the server's loop."""
+        process = self._process
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _PATIENCE)
 
     async def end(self) -> None:
         """Ask the app to leave, and make sure of it."""
