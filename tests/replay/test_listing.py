@@ -123,7 +123,7 @@ def test_only_runs_that_are_asked_for_are_read_whole(store: Store) -> None:
     assert found["dear"].facts == Facts()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def samples() -> Iterator[Store]:
     with memory_store() as made:
         for tape in demo.tapes():

@@ -10,16 +10,24 @@ import pytest
 import long_run_store
 from looptape.tui.data.source import StoreSource
 from looptape.tui.data.views import RunView
+from looptape.tui.memory import FILE
 from tui_driver import Seat, drive
 
 TURNS = 4_000
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("long")
     long_run_store.make(home, TURNS)
     return home
+
+
+@pytest.fixture
+def made(filled: Path) -> Path:
+    """The store, with nothing remembered of the screens before."""
+    (filled / FILE).unlink(missing_ok=True)
+    return filled
 
 
 class Watched(StoreSource):
@@ -36,7 +44,7 @@ class Watched(StoreSource):
 
 
 def test_it_opens_where_one_stood_the_last_time_and_reads_the_rest_behind_it(made: Path) -> None:
-    (made / "screen.json").write_text(json.dumps({"run.at": {long_run_store.RUN: 2_000}}))
+    (made / FILE).write_text(json.dumps({"run.at": {long_run_store.RUN: 2_000}}))
     source = Watched(made)
 
     async def steps(seat: Seat) -> None:
@@ -52,7 +60,6 @@ def test_it_opens_where_one_stood_the_last_time_and_reads_the_rest_behind_it(mad
         assert "3999 ✗" not in seat.chosen
 
     drive(source, steps, run=long_run_store.RUN)
-    (made / "screen.json").unlink()
 
 
 def test_end_error_and_search_lead_where_they_should(made: Path) -> None:

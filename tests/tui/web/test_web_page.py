@@ -123,10 +123,11 @@ def test_foreign_names_and_foreign_pages_are_refused(
 
 
 def test_a_foreign_page_opens_no_websocket(site: WebSite) -> None:
+    before = site.children()  # an app whose page has gone may still be leaving
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         asyncio.run(converse(site, until="quit", Origin="http://evil.example"))
     assert refused.value.status == 403
-    assert site.children() == []
+    assert set(site.children()) <= set(before)
 
 
 def test_the_page_of_localhost_is_ours_too(site: WebSite) -> None:
