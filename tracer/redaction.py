@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 
 Redact = Callable[[str], str]
 
@@ -63,20 +63,30 @@ _marks = {kind: f"{_KEPT.get(kind, '')}[redacted:{kind}]" for kind, _, _ in _PAT
 _QUOTE = re.compile(r'(?<!\\)"')
 _BASE64 = re.compile(r"[A-Za-z0-9+/=]{16,}")
 
+
+def shortest(words: Set[str]) -> list[str]:
+    """The words that hold none of the others, sorted: a text that holds any word holds one of them."""
+    return sorted(w for w in words if not any(other in w for other in words - {w}))
+
+
 # what finished lines must hold before their fields are looked at: fewer, shorter and rarer than the patterns' words
 _SHORTER = {"aws-key": ("IA",), "url-password": ("@",)}
 _ALIKE = tuple(re.compile(p).search for p in (rb"gh[pousr]_", rb"k_(?:live|test)_"))
 _WORDS = {
     w for kind, words, _ in _PATTERNS for w in _SHORTER.get(kind, words) if not any(a(w.encode()) for a in _ALIKE)
 }
-_HINTS = tuple(w.encode() for w in sorted(_WORDS) if not any(o in w for o in _WORDS - {w}))
+_HINTS = tuple(w.encode() for w in shortest(_WORDS))
 
 
-# the same words for a single text, by a rarer piece that some of them share: without the piece none is looked for
-_ALL = {w for _, words, _ in _PATTERNS for w in words}
-_LEAST = sorted(w for w in _ALL if not any(o in w for o in _ALL - {w}))
-_PIECES = {w: next((p for p in "-_A" if p in w), w) for w in _LEAST}
-_GROUPS = tuple((p, tuple(w for w in _LEAST if _PIECES[w] == p)) for p in dict.fromkeys(_PIECES.values()))
+def _by_piece(words: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Words by a rarer piece that some of them share: in a text without the piece none of them is looked for."""
+    groups: dict[str, list[str]] = {}
+    for word in words:
+        groups.setdefault(next((p for p in "-_A" if p in word), word), []).append(word)
+    return tuple((piece, tuple(found)) for piece, found in groups.items())
+
+
+_GROUPS = _by_piece(shortest({w for _, words, _ in _PATTERNS for w in words}))
 
 _secrets: dict[str, tuple[str, ...]] = {}  # every secret with the forms it is written in, the latest used last
 _guesses: dict[str, str] = {}  # what only looks like one, with the header that carried it

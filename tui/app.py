@@ -23,7 +23,7 @@ from .themes import DARK, NAMES, TERMINAL, THEMES, called, meant
 if TYPE_CHECKING:
     from ..replay.reference import Found
     from .data.views import TurnView
-    from .screens.host import Host
+    from .screens.host import Back, Host
 
 THEME = "theme"
 """Name of the remembered colours."""
@@ -95,17 +95,11 @@ class LooptapeApp(EndingApp):
         if isinstance(self.screen, RunsScreen):
             self.screen.filter_by(text)
 
-    def open_turn(
-        self,
-        place: Place,
-        tab: str = "",
-        back: Callable[[int | None], None] | None = None,
-        known: TurnView | None = None,
-    ) -> None:
+    def open_turn(self, place: Place, tab: str = "", back: Back | None = None, known: TurnView | None = None) -> None:
         """Show a turn whole.
 
         Args:
-            back: Is told the number of the turn that was shown last.
+            back: Is told where one went.
             known: What was read of the turn already: shown until all of it is read.
         """
         from .screens.turn.screen import TurnScreen

@@ -88,6 +88,11 @@ def test_every_kind_is_taken_out_of_plain_and_of_json_text(kind, fake):
     assert json.dumps(json.dumps(secret)[1:-1])[1:-1] not in redact(nested)
 
 
+def test_a_text_with_a_word_of_any_pattern_is_looked_at():
+    for word in redaction.words():
+        assert redaction._has_word(f"so {word} is")
+
+
 @pytest.mark.parametrize(("kind", "fake"), CASES, ids=[f"{k} {i}" for i, (k, _) in enumerate(CASES)])
 def test_every_kind_makes_a_finished_record_be_looked_at(kind, fake):
     assert redaction.suspicious(tape.line({"kind": "run_start", "name": fake}))

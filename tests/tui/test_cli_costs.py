@@ -15,15 +15,12 @@ import price_files
 from claude_session import SessionLines, call, tokens
 from commandline import Ran, looptape
 from looptape.tui.cli.doctor import Check
+from people import newcomer
 
 
 @pytest.fixture(autouse=True)
 def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    people = tmp_path / "people"
-    people.mkdir()
-    monkeypatch.setenv("HOME", str(people))
-    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(people)
+    newcomer(tmp_path, monkeypatch)
     file = price_files.write(tmp_path / "prices.json")
     monkeypatch.setenv("LOOPTAPE_PRICES", str(file))
     return file

@@ -12,17 +12,13 @@ import pytest
 
 from claude_session import SessionLines
 from commandline import looptape
+from people import newcomer
 
 
 @pytest.fixture(autouse=True)
 def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    people = tmp_path / "people"
-    people.mkdir()
-    monkeypatch.setenv("HOME", str(people))
-    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "LOOPTAPE", "LOOPTAPE_CONTENT", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    return people
+    newcomer(tmp_path, monkeypatch)
+    return Path.home()
 
 
 def session(config: Path, number: int) -> Path:

@@ -19,20 +19,14 @@ from claude_session import SessionLines
 from commandline import looptape
 from looptape.tracer import paths, tape
 from looptape.tracer.store import open_store
+from people import newcomer
 
 OTHER = "bbbb000000000002"
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    people = tmp_path / "people"
-    people.mkdir()
-    monkeypatch.setenv("HOME", str(people))
-    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "home"))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "LOOPTAPE", "LOOPTAPE_CONTENT", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(people)
-    return tmp_path / "home"
+    return newcomer(tmp_path, monkeypatch)
 
 
 def session(folder: Path, name: str, question: str = "fix it") -> Path:

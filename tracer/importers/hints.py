@@ -27,11 +27,8 @@ def searches(words: Iterable[bytes]) -> tuple[Search, ...]:
     Each begins with a rare piece that some words share, and looks at what stands around it only there: the
     engine jumps from one such piece to the next, which takes a quarter of the time of ``word in line`` for each.
     """
-    names = sorted({w.decode() for w in words})
     groups: dict[str, list[str]] = {}
-    for name in names:
-        if any(other != name and other in name for other in names):
-            continue  # whoever finds the shorter one finds this
+    for name in redaction.shortest({w.decode() for w in words}):
         anchor = next((a for a in _ANCHORS if a in name), name)
         before, _, after = name.partition(anchor)
         look = f"(?<={re.escape(before + anchor)})" if before else ""
@@ -78,5 +75,5 @@ def _needles(known: tuple[str, ...]) -> tuple[tuple[bytes, ...], Search | None]:
     parts = {max(_PLAIN.findall(secret), key=len, default="") for secret in known}
     if any(len(part) < _LEAST for part in parts):
         return (b"",), None  # nothing to go by: every line is looked at
-    fewest = sorted(p.encode() for p in parts if not any(o != p and o in p for o in parts))
+    fewest = [p.encode() for p in redaction.shortest(parts)]
     return tuple(fewest), re.compile(b"|".join(map(re.escape, fewest))).search if len(fewest) > _SINGLY else None

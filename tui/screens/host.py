@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ..keymap import Key
 
 
+Back = Callable[[int | None], None]
+"""Is told the number of the turn that was shown last."""
+
+
 class Host(Protocol):
     """The app as its screens know it: screens are opened by it, and it by none of them.
 
@@ -40,13 +44,7 @@ class Host(Protocol):
     def open_runs(self, text: str) -> None:
         """Back to the list of runs, with this filter."""
 
-    def open_turn(
-        self,
-        place: Place,
-        tab: str = "",
-        back: Callable[[int | None], None] | None = None,
-        known: TurnView | None = None,
-    ) -> None:
+    def open_turn(self, place: Place, tab: str = "", back: Back | None = None, known: TurnView | None = None) -> None:
         """Show a turn whole."""
 
     def open_compare(self, left: Place, right: Place, view: str = "") -> None:

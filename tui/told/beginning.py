@@ -6,7 +6,7 @@ from .. import format as fmt
 
 
 def beginnings() -> list[str]:
-    """A line each."""
+    """What to say of each, a line or two."""
     from ..data.sessions import found
 
     lines = []

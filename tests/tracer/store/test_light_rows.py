@@ -88,3 +88,12 @@ def test_inclusive_totals_of_a_list_count_sub_agents_once() -> None:
     assert runs["a"].inclusive_usage.input == 2 * (runs["a"].usage.input or 0)
     assert runs["b"].inclusive_usage == runs["b"].usage
     assert runs["c"].inclusive_cost_usd == runs["c"].cost_usd
+
+
+def test_no_column_has_a_default_for_rows_come_without_their_empty_columns() -> None:
+    with memory_store() as store:
+        columns = store.rows(
+            "select table_name, column_name, column_default from duckdb_columns() where schema_name = 'base'"
+        )
+    assert len(columns) > 100
+    assert [c for c in columns if c["column_default"] is not None] == []
