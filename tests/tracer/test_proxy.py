@@ -341,7 +341,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_once(tmp_path):
         "import os, signal, sys, time\n"
         "def stop(n, f): time.sleep(0.3); sys.exit(5)\n"
         "os.set_blocking(1, False)\nsignal.set_wakeup_fd(1)  # tells every single one\n"
-        "signal.signal(signal.SIGINT, stop)\nos.write(1, b'<ready>')\ntime.sleep(30)\n"
+        "signal.signal(signal.SIGINT, stop)\nos.write(1, b'<ready>')\nfor _ in range(300): time.sleep(0.1)\n"
     )
     pid, terminal = pty.fork()
     if pid == 0:

@@ -304,7 +304,7 @@ def test_a_signal_reaches_the_program_and_the_verdict_comes_all_the_same(here, s
     here.write(
         "agent.py",
         AGENT + "import signal, time\ndef stop(n, f): sys.exit(5)\n"
-        f"signal.signal({int(number)}, stop)\nloop('What is the revenue?')\nprint('ready', flush=True)\ntime.sleep(30)\n",
+        f"signal.signal({int(number)}, stop)\nloop('What is the revenue?')\nprint('ready', flush=True)\nfor _ in range(300): time.sleep(0.1)\n",
     )
     process = here.start("last", "--", PYTHON, "agent.py", by=REPLAY)
     assert process.stdout.readline() == "ready\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import socket
 import subprocess
 from collections.abc import Mapping
 from types import FrameType, TracebackType
@@ -25,26 +27,39 @@ def run(command: Command, environment: Mapping[str, str], *, output: int | None 
     """
     with _Relay() as relay:
         child = subprocess.Popen(list(command.argv), executable=command.program, env=dict(environment), stdout=output)
-        relay.to(child)
-        code = child.wait()
+        code = relay.wait(child)
     return 128 - code if code < 0 else code
 
 
 class _Relay:
-    """Passes signals that are sent to us on to the child while its block runs."""
+    """Passes signals that are sent to us on to the child while its block runs.
+
+    A plain wait for the child would sleep through a signal that comes just before it, or that another thread
+    (the proxy's) takes: Python runs a handler only once its main thread awakes. Every signal, the child's end
+    too, is therefore a byte on a socket that is waited for.
+    """
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
         self._former: dict[signal.Signals, object] = {}
+        self._awake, self._bell = socket.socketpair()
+        self._former_bell = -1
 
-    def to(self, child: subprocess.Popen[bytes]) -> None:
-        """The child is there: it gets what came before, and what comes."""
+    def wait(self, child: subprocess.Popen[bytes]) -> int:
+        """The child is there: it gets what came before, and what comes; its return code once it has ended."""
         self._child = child
         for number in self._early:
             child.send_signal(number)
+        while (code := child.poll()) is None:
+            select.select([self._awake], [], [])
+            self._awake.recv(4096)
+        return code
 
     def __enter__(self) -> _Relay:
+        self._bell.setblocking(False)
+        self._former_bell = signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
+        self._former[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda number, frame: None)
         for number in _PASSED_ON:
             if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup the child ignores it too
                 self._former[number] = signal.signal(number, self._pass_on)
@@ -55,6 +70,9 @@ class _Relay:
     ) -> None:
         for number, handler in self._former.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal gave
+        signal.set_wakeup_fd(self._former_bell)
+        self._awake.close()
+        self._bell.close()
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
         if number in (signal.SIGINT, signal.SIGQUIT) and _from_keyboard():
