@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,9 @@ async def _taken(
 
 
 async def settled(pilot: Any) -> None:
-    """Wait until no reading is on its way and everything read is painted."""
-    quiet = 0
-    for _ in range(500):
+    """Wait until no reading is on its way and everything read is painted, for a minute at most."""
+    quiet, end = 0, time.monotonic() + 60
+    while time.monotonic() < end:
         await pilot.pause(0.004)
         still = not getattr(pilot.app.screen, "waiting", False) and not any(w.is_running for w in pilot.app.workers)
         quiet = quiet + 1 if still else 0

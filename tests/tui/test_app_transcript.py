@@ -23,6 +23,8 @@ class Counting(StoreSource):
     """A store that counts the questions, and beside which the screen remembers nothing."""
 
     asked = 0
+    left: int | None = None
+    """From now on the store has only turns up to this one."""
 
     @property
     def home(self) -> Path | None:
@@ -30,7 +32,20 @@ class Counting(StoreSource):
 
     def ask(self, question: Callable[[Any], Any]) -> Any:
         self.asked += 1
-        return super().ask(question)
+        return super().ask(question if self.left is None else lambda store: question(Fewer(store, self.left)))
+
+
+class Fewer:
+    """A store whose runs lost their last turns."""
+
+    def __init__(self, store: Any, left: int) -> None:
+        self._store, self._left = store, left
+
+    def turns(self, run: str, first: int, last: int) -> Any:
+        return self._store.turns(run, first, min(last, self._left))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 def small(home: Path, **more: Any) -> Counting:
@@ -101,6 +116,21 @@ def test_a_huge_result_is_never_laid_out_whole(tmp_path: Path) -> None:
         assert "It is 84." in seat.text
 
     drive(small(tmp_path, result="y" * 3_000_000), steps, run=small_tape.RUN)
+
+
+def test_turns_that_are_gone_from_the_store_meanwhile_are_said_and_not_asked_for_again(tmp_path: Path) -> None:
+    source = run_of(tmp_path, 120)
+
+    async def steps(seat: Seat) -> None:
+        await seat.press("j")  # the run is read, its transcript is not
+        source.left = 2
+        before = source.asked
+        await seat.press("t")
+        await seat.until("3  is not in the store any more")
+        assert "words of turn 2" in seat.text
+        assert source.asked - before <= 4
+
+    drive(source, steps, run=RUN)
 
 
 def test_the_selection_is_one_with_the_turn_list(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ class Transcript(Painted, can_focus=True):
         self._numbers: tuple[int, ...] = ()
         self._head: Telling | None = None
         self._told: OrderedDict[int, Telling] = OrderedDict()
+        self._gone: set[int] = set()
         self._places: dict[int, Place] = {}
         self._top: At = (0, 0)
         self._current = 1
@@ -135,6 +136,7 @@ class Transcript(Painted, can_focus=True):
                     self._head = None
             self._view = view
             self._numbers = tuple(row.number for row in view.turns)
+            self._gone.clear()
             self._places.clear()
         wanted = turn if turn is not None else stands
         if wanted is not None and (turn is not None or self._numbers):
@@ -169,7 +171,9 @@ class Transcript(Painted, can_focus=True):
             return
         shown = [at for at, _ in self._rows() if at] or [1]
         near = range(max(1, shown[0] - AHEAD), min(len(self._numbers), shown[-1] + AHEAD) + 1)
-        missing = [at for at in near if self._numbers[at - 1] not in self._told]
+        missing = [
+            at for at in near if self._numbers[at - 1] not in self._told and self._numbers[at - 1] not in self._gone
+        ]
         if not missing and self._head is not None:
             return
         middle = missing[0] if missing and missing[0] > shown[-1] else missing[-1] if missing else shown[0]
@@ -191,14 +195,16 @@ class Transcript(Painted, can_focus=True):
             except BaseException:
                 self._asking = False
                 raise
-            return Answered(lambda: self._take(view, found))
+            return Answered(lambda: self._take(view, found, first, last))
 
         page.read(job, "transcript")
 
-    def _take(self, view: RunView, found: Told) -> None:
+    def _take(self, view: RunView, found: Told, first: int, last: int) -> None:
         self._asking = False
         if self._view is None or view.run.id != self._view.run.id:
             return
+        if view is self._view:  # a turn that was removed meanwhile is not asked for again and again
+            self._gone.update(n for n in self._numbers if first <= n <= last and n not in found.turns)
         if found.head is not None:
             self._head = found.head
             self._places.pop(0, None)
@@ -282,7 +288,10 @@ class Transcript(Painted, can_focus=True):
             return place.row(row)
         if row:
             return ()
-        return ((f"{self._numbers[at - 1]}  reading …" if at else "reading the run …", "faint"),)
+        if not at:
+            return (("reading the run …", "faint"),)
+        number = self._numbers[at - 1]
+        return ((f"{number}  {'is not in the store any more' if number in self._gone else 'reading …'}", "faint"),)
 
     def _thumb(self, y: int) -> Spans:
         height, count = self.size.height, len(self._numbers) + 1
