@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import http.client
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -64,6 +66,37 @@ def test_calls_of_several_clients_at_once_are_all_kept(tmp_path):
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(client, range(1, 5)))
         assert len(raw(tmp_path)) == 40
+
+
+def test_what_was_acknowledged_is_kept_when_it_stops_while_clients_send(tmp_path):
+    kept, flowing = set(), threading.Event()
+
+    def grpc_client(number):
+        with channel(receiving) as one:
+            stub = trace_service_pb2_grpc.TraceServiceStub(one)
+            for trace in range(number, number + 100_000):
+                stub.Export(request(first=trace, size=1000), timeout=20)
+                acknowledged(trace)
+
+    def http_client(number):
+        for trace in range(number, number + 100_000):
+            answer = receiving.post(request(first=trace).SerializeToString(), kind="application/x-protobuf")
+            if answer[0] == 200:
+                acknowledged(trace)
+
+    def acknowledged(trace):
+        kept.add(trace)
+        if len(kept) > 60:
+            flowing.set()
+
+    with receiver(tmp_path) as receiving, ThreadPoolExecutor(4) as pool:
+        sending = [pool.submit((grpc_client, http_client)[i % 2], 1_000_000 * (i + 1)) for i in range(4)]
+        assert flowing.wait(20)
+        code, err = receiving.stop()
+        ends = [type(client.exception(timeout=30)) for client in sending]
+    assert (code, "Traceback" in err) == (0, False)
+    assert all(issubclass(end, grpc.RpcError | OSError | http.client.HTTPException) for end in ends), ends
+    assert kept <= {int(item["traceId"], 16) for item in raw(tmp_path)}
 
 
 def test_a_large_message_passes_the_flow_control(tmp_path):
