@@ -62,14 +62,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(autouse=True)
 def _process_as_it_was() -> Iterator[None]:
-    """A test that instruments the process, or says what it is, does so for itself: both are put back after it."""
-    from looptape.tracer import facts, hook
+    """A test that records in this process, instruments it, or says what it is, does so for itself: all is put back."""
+    from looptape.tracer import facts, hook, process
 
     for library in hook.LIBRARIES:
         with contextlib.suppress(ImportError):  # loaded by a test alone it could not be put back
             importlib.import_module(library)
     wanted = dict(hook._wanted)
     described = dict(facts._described)
+    recorder = process._recorder, process._off
     kinds = [
         (kind, name, vars(kind).get(name))
         for module in (sys.modules.get(library) for library in hook.LIBRARIES)
@@ -81,6 +82,7 @@ def _process_as_it_was() -> Iterator[None]:
         if not getattr(module.HTTPTransport, hook.PATCHED, False)
     ]
     yield
+    process._recorder, process._off = recorder
     facts._described.clear()
     facts._described.update(described)
     hook._wanted.clear()
