@@ -10,9 +10,18 @@ import uuid
 class Source:
     """The machine's clock and random ids."""
 
+    def __init__(self) -> None:
+        self._ahead = 0
+
     def now(self) -> int:
-        """Microseconds since the epoch."""
-        return time.time_ns() // 1000
+        """Microseconds since the epoch. Where the machine's clock is set back, it goes on from where it was: what comes
+        later in a recording is never earlier."""
+        wall = time.time_ns()
+        steady = (
+            time.monotonic_ns()
+        )  # after the other: a pause between the two makes the difference smaller, never larger
+        self._ahead = max(self._ahead, wall - steady)
+        return (steady + self._ahead) // 1000
 
     def monotonic(self) -> float:
         """Seconds that never run backwards."""

@@ -12,12 +12,14 @@ import os
 import platform
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from . import clock, outgoing, paths, tape
-from .quiet import words
+from .quiet import theirs, words
 from .version import __version__
 
 ROTATE_BYTES = 64 << 20
@@ -43,6 +45,7 @@ class Journal:
         self.content = keeps_content() if content is None else content
         self._lock = threading.RLock()  # a stream that is collected while we write may write too
         self._fd: int | None = None
+        self._file = (0, 0)
         self._torn = False
         self._size = 0
         self._piece = 0
@@ -66,24 +69,23 @@ class Journal:
                 return self._append(data, records)
         except Exception as error:  # the agent must not feel our trouble
             self._failed(len(records), error)
+            if theirs(error):
+                raise
             return False
 
     def close(self) -> None:
         """Ends the journal; its lock goes, so that a drainer may take it away."""
         with self._lock:
-            if self._fd is not None:
-                fd, self._fd = self._fd, None
+            fd, self._fd = self._fd, None
+            if fd is not None and self._ours(fd) is not None:
                 os.close(fd)
             self._stopped = True
 
     def after_fork(self) -> None:
         """In a forked child: leave the parent's file alone and begin a new one at the next write."""
         inherited, self._fd = self._fd, None
-        if inherited is not None:
-            try:
-                os.close(inherited)
-            except OSError:
-                pass  # already closed; nothing depends on it
+        if inherited is not None and self._ours(inherited) is not None:
+            os.close(inherited)
         self._lock = threading.RLock()
         self._id, self._piece, self._size, self._torn = uuid.uuid4().hex, 0, 0, False
         self._warned = self._stopped = False
@@ -112,16 +114,28 @@ class Journal:
 
     def _ready(self, size: int) -> None:
         """Opens a file, or the next one; raises OSError."""
-        if self._fd is not None and os.fstat(self._fd).st_nlink == 0:
-            os.close(self._fd)
-            self._fd, self._id, self._piece = None, uuid.uuid4().hex, 0
-            raise OSError(0, "the journal was deleted; a new one is begun")
+        if self._fd is not None:
+            stat = self._ours(self._fd)
+            if stat is None or stat.st_nlink == 0:
+                fd, self._fd, self._id, self._piece = self._fd, None, uuid.uuid4().hex, 0
+                if stat is not None:
+                    os.close(fd)
+                    raise OSError(0, "the journal was deleted; a new one is begun")
         if self._stopped:
             return
         if self._fd is None:
             self._open()
         elif self._size + size > self._rotate_bytes:
             self._rotate()
+
+    def _ours(self, fd: int) -> os.stat_result | None:
+        """What our open file is now. None where the program closed it, as daemons close all that is open: the number may
+        be that of a file of its own by now, and is neither written to nor closed."""
+        try:
+            stat = os.fstat(fd)
+        except OSError:
+            return None
+        return stat if (stat.st_dev, stat.st_ino) == self._file else None
 
     def _open(self) -> None:
         """Begins a piece: locked and headed before anything else is in it; raises OSError, and then it is not there."""
@@ -136,14 +150,15 @@ class Journal:
         path, head = self.path, self._head()
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(fd)
             if os.write(fd, head) != len(head):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError:
+        except BaseException:  # ctrl+c too: a file that stays would be in the way for ever
             os.unlink(path)
             os.close(fd)
             raise
-        self._fd, self._size, self._torn = fd, len(head), False
+        stat = os.fstat(fd)
+        self._fd, self._file, self._size, self._torn = fd, (stat.st_dev, stat.st_ino), len(head), False
 
     def _head(self) -> bytes:
         return tape.line(
@@ -188,11 +203,28 @@ class Journal:
             pass
 
 
+def _lock(fd: int) -> None:
+    """Locks a file that was just made. A reader that looks whether it is locked holds it itself for that moment."""
+    for left in reversed(range(20)):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not left:
+                raise
+            time.sleep(0.001)
+
+
 def keeps_content() -> bool:
     """False with `LOOPTAPE_CONTENT=none`: records then hold only usage, times, names and hashes."""
     return os.environ.get("LOOPTAPE_CONTENT", "").strip().lower() != "none"
 
 
 def _folder_bytes(folder: Path) -> int:
+    size = 0
     with os.scandir(folder) as entries:
-        return sum(e.stat().st_size for e in entries if e.name.endswith(".jsonl"))
+        for entry in entries:
+            if entry.name.endswith(".jsonl"):
+                with suppress(FileNotFoundError):  # drained and moved away just now
+                    size += entry.stat().st_size
+    return size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import signal
 import sys
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
@@ -21,10 +22,24 @@ def quietly(function: Callable[P, T]) -> Callable[P, T | None]:
         try:
             return function(*args, **kwargs)
         except Exception as error:  # recording must never break the loop it watches
+            if theirs(error):
+                raise
             trouble(function.__qualname__, error)
             return None
 
     return guarded
+
+
+def theirs(error: BaseException) -> bool:
+    """True for what a signal handler of the program raised while we worked (a time limit): the program waits for it."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {getattr(getattr(h, "__func__", h), "__code__", None) for h in handlers} - {None}
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def words(error: BaseException) -> str:

@@ -8,6 +8,7 @@ a few substring searches.
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Set
@@ -101,6 +102,14 @@ _SURE = 12
 _SHORTEST = 6
 _SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "api-key", "key", "digest"})
 _lock = threading.Lock()
+
+
+def _forked() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def redact(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,8 @@ class SpanProcessor(SdkSpanProcessor):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[int, tuple[int | None, bool]] = {}  # span id -> its parent's, is it wanted?
+        mine = weakref.WeakMethod(self._forked)
+        os.register_at_fork(after_in_child=lambda: forked() if (forked := mine()) else None)
 
     @quietly
     def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
@@ -67,6 +70,9 @@ class SpanProcessor(SdkSpanProcessor):
             self._want(span.parent.span_id if span.parent else parent)
         if (genai or wanted) and not (context and spans.is_recorded(context)):
             _write(span)
+
+    def _forked(self) -> None:
+        self._lock = threading.Lock()  # another thread of the parent may have held it
 
     def shutdown(self) -> None:
         """Nothing waits here: all is written."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ..tracer.errors import LooptapeError
+from ..tracer.interrupts import is_interruption
 from ..tracer.tape import plain
 from . import safe_text
 
@@ -142,7 +143,7 @@ def guard(work: Callable[[], Any]) -> int:
         _close_quietly()
         return FINE
     except Exception as trouble:
-        if type(trouble).__name__ == "InterruptException" or str(trouble) == "Query interrupted":  # DuckDB took ctrl+c
+        if is_interruption(trouble):
             progress("")
             return INTERRUPTED
         return _crashed(trouble)

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -16,7 +17,8 @@ import pytest
 import looptape
 import scripted
 from fakellm import FakeLLM, Scenario, Step
-from looptape.tracer import quiet
+from looptape.tracer import process, quiet, tape
+from looptape.tracer.journal import Journal
 from recorded import recording
 
 KEY = "test-key-of-nobody"
@@ -530,3 +532,32 @@ def test_settings_that_cannot_be_read_record_nothing_and_say_so_once(tmp_path):
     assert "line 1: unknown setting 'contents'" in said
     assert "Recording is off" in said
     assert not (tmp_path / "data").exists()
+
+
+class OutOfTime(Exception):
+    """A time limit of the program's own."""
+
+
+@pytest.mark.parametrize("place", ["quietly", "journal"])
+def test_a_time_limit_that_the_programs_signal_handler_raises_while_we_work_reaches_the_program(
+    tmp_path, monkeypatch, place
+):
+    def over(number, frame):
+        raise OutOfTime
+
+    monkeypatch.setattr(tape, "line", lambda record: signal.raise_signal(signal.SIGUSR1))
+    write = Journal(tmp_path).write if place == "journal" else process.quietly(lambda records: tape.line(records[0]))
+    former = signal.signal(signal.SIGUSR1, over)
+    try:
+        with pytest.raises(OutOfTime):
+            write([{"kind": "event"}])
+    finally:
+        signal.signal(signal.SIGUSR1, former)
+
+
+def test_trouble_of_our_own_does_not_reach_the_program_whatever_its_handlers_are(capfd):
+    former = signal.signal(signal.SIGUSR1, lambda number, frame: None)
+    try:
+        assert process.quietly(lambda: 1 // 0)() is None
+    finally:
+        signal.signal(signal.SIGUSR1, former)

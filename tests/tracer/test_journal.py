@@ -122,6 +122,54 @@ def _free(file) -> bool:
         return True
 
 
+def test_a_program_that_closes_all_descriptors_keeps_its_own_files_and_is_recorded_on(tmp_path):
+    journal, own = Journal(tmp_path), tmp_path / "own.txt"
+    assert journal.write([record(1)])
+    os.close(journal._fd)
+    file = os.open(own, os.O_WRONLY | os.O_CREAT)  # has the number that was ours
+    assert file == journal._fd
+    os.write(file, b"my own")
+    assert journal.write([record(2)])
+    journal.close()
+    os.close(file)
+    assert own.read_bytes() == b"my own"
+    assert numbers(tmp_path) == [1, 2]
+
+
+def test_a_journal_that_a_drainer_takes_away_meanwhile_does_not_disturb_the_next_one(tmp_path):
+    folder = paths.make_private(paths.journal_dir(tmp_path))
+    (folder / "gone.jsonl").symlink_to(tmp_path / "nowhere")  # listed, and not there when it is looked at
+    assert Journal(tmp_path, cap_bytes=1 << 20).write([record(1)])
+
+
+def test_ctrl_c_while_a_journal_is_begun_leaves_nothing_in_the_way_of_the_next_write(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+
+    def interrupted(fd, how):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        journal.write([record(1)])
+    monkeypatch.undo()
+    assert journal.write([record(2)])
+    assert numbers(tmp_path) == [2]
+
+
+def test_a_reader_that_looks_whether_a_new_journal_is_locked_costs_it_nothing(tmp_path, monkeypatch):
+    times = []
+
+    def flock(fd, how):
+        times.append(how)
+        if len(times) == 1:
+            raise BlockingIOError
+        FLOCK(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert Journal(tmp_path).write([record(1)])
+    assert numbers(tmp_path) == [1]
+
+
 def test_at_the_cap_recording_stops_with_one_line_and_the_run_still_says_how_it_ended(tmp_path, capfd):
     home = tmp_path / "home"
     recorder = Recorder(Journal(home, rotate_bytes=20_000, cap_bytes=60_000))

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -334,6 +335,34 @@ def test_the_way_to_the_proxy_does_not_lead_through_another_proxy():
     assert given["OPENAI_BASE_URL"] == "http://127.0.0.1:9/openai"
     assert given["NO_PROXY"] == "example.org,127.0.0.1"
     assert pointed_at("http://127.0.0.1:9", given)["NO_PROXY"] == "example.org,127.0.0.1"
+
+
+def test_calls_at_once_are_as_many_as_without_it(home):
+    together = threading.Barrier(120)
+
+    def answer(asked):
+        together.wait(30)
+        plain(b"{}")(asked)
+
+    with (
+        Upstream(answer) as server,
+        ProxyServer({"anthropic": server.url}) as proxy,
+        ThreadPoolExecutor(120) as pool,
+    ):
+        statuses = [reply[0] for reply in pool.map(lambda _: post(proxy), range(120))]
+    assert statuses == [200] * 120
+
+
+def test_the_programs_end_is_seen_where_its_signal_is_blocked(tmp_path):
+    (tmp_path / "work").mkdir()
+    here = Launcher(tmp_path / "work", tmp_path / "home", "http://127.0.0.1:1")
+    blocked = (
+        "import signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})\n"
+        "from looptape.tracer.inject import launch; sys.exit(launch(sys.argv[1:]))"
+    )
+    process = here.start("/bin/sh", "-c", "sleep 0.5; exit 3", by=[sys.executable, "-P", "-c", blocked])
+    _, err = process.communicate("", timeout=30)
+    assert process.returncode == 3, err
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_program_once(tmp_path):

@@ -13,6 +13,7 @@ from types import FrameType, TracebackType
 from ..command import Command
 
 _NAMES = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+_LOOK_AGAIN = 0.5
 _PASSED_ON = tuple(signal.Signals[name] for name in _NAMES if hasattr(signal, name))
 
 
@@ -52,8 +53,9 @@ class _Relay:
         for number in self._early:
             child.send_signal(number)
         while (code := child.poll()) is None:
-            select.select([self._awake], [], [])
-            self._awake.recv(4096)
+            # not without end: who started us may have SIGCHLD blocked
+            if select.select([self._awake], [], [], _LOOK_AGAIN)[0]:
+                self._awake.recv(4096)
         return code
 
     def __enter__(self) -> _Relay:

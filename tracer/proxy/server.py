@@ -40,8 +40,10 @@ class ProxyServer:
         self.library = http_library()
         self.targets = {name: url.rstrip("/") for name, url in targets.items()}
         # with the environment's own proxies and certificates, as the program would have it
-        self.silent = self.library.Client(timeout=None)
-        self.client = wrap(self.library.Client(timeout=None))
+        # and no limit of ours: a call beyond it would wait for another's end
+        limits = self.library.Limits(max_connections=None, max_keepalive_connections=100)
+        self.silent = self.library.Client(timeout=None, limits=limits)
+        self.client = wrap(self.library.Client(timeout=None, limits=limits))
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": self}))
         self._busy, self._changed = 0, threading.Condition()
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

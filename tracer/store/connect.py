@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,12 @@ from ..interrupts import known
 from .rows import Connection
 
 MEMORY_LIMIT = 1 << 30
+STORAGE = "v1.5.0"
+"""The DuckDB whose file format the store is written in."""
 _HOLDER = re.compile(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
 _PAUSE = 0.025
+_PASSING = ("cannot open file", "no space left", "out of memory", "could not allocate", "interrupted")
+"""What also keeps a good log from being read, for a while."""
 
 
 class Held(Exception):
@@ -72,20 +77,19 @@ def writing(file: Path, home: Path, deadline: float, notices: list[str]) -> Conn
     """
     import duckdb
 
-    config = {**settings(home), "storage_compatibility_version": "v1.5.0"}
+    config = {**settings(home), "storage_compatibility_version": STORAGE}
 
     def connect() -> Connection:
         return known(duckdb.connect(str(file), config=config))
 
-    mask = os.umask(0o077)
+    if not file.exists() and home.stat().st_mode & 0o077:
+        _make_private(file)
     try:
-        try:
-            con = _patiently(connect, file, deadline)
-        except DamagedLog as damage:
-            notices.append(_set_log_aside(file, str(damage)))
-            con = _patiently(connect, file, deadline)
-    finally:
-        os.umask(mask)
+        con = _patiently(connect, file, deadline)
+    except DamagedLog as damage:
+        notices.append(_set_log_aside(file, str(damage)))
+        con = _patiently(connect, file, deadline)
+    private(file)
     con.execute("pragma disable_checkpoint_on_shutdown")
     return con
 
@@ -105,6 +109,18 @@ def private(file: Path) -> None:
             part.chmod(0o600)
         except OSError:
             pass  # not there
+
+
+def _make_private(file: Path) -> None:
+    """An empty store in a folder that others can look into: made where they cannot, since DuckDB gives a file the mode
+    that the umask leaves, and the umask is that of every thread of the process."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="new-", dir=file.parent) as folder:
+        part = Path(folder) / file.name
+        duckdb.connect(str(part), config={"storage_compatibility_version": STORAGE}).close()
+        private(part)
+        part.rename(file)
 
 
 class DamagedLog(Exception):
@@ -145,7 +161,8 @@ def _held(error: Exception) -> Held | None:
 def _trouble(error: Exception, file: Path) -> Exception:
     message = str(error)
     log = file.with_name(file.name + ".wal")
-    if log.exists() and ("WAL" in message or "wal" in message):
+    replaying = "while replaying WAL" in message and not any(word in message.lower() for word in _PASSING)
+    if replaying and log.exists():
         return DamagedLog(message.splitlines()[0])
     if "version number" in message:
         return LooptapeError(

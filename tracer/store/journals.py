@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from .. import paths
-from .rows import Connection, select
+from .rows import Connection, Row, select
 
 PASS_BYTES = 32 << 20
 
@@ -29,7 +32,7 @@ class Journal:
     @property
     def writer(self) -> str:
         """The writer's id: its pieces share it."""
-        return self.path.name.split(".", 1)[0]
+        return _writer(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,15 @@ class Line:
 def journals(con: Connection, home: Path) -> list[Journal]:
     """All journals, in the order in which they were begun, with how far the store has read them."""
     known = {r["name"]: r for r in select(con, "select name, bytes, lines from base.journals")}
-    found: list[Journal] = []
-    for folder in (paths.done_dir(home), paths.journal_dir(home)):
-        if folder.is_dir():
-            for file in folder.glob("*.jsonl"):
-                row = known.get(file.name)
-                read = (row["bytes"], row["lines"]) if row else (0, 0)
-                alive = _locked(file)  # before the size: what a writer adds and then dies is read the next time
-                found.append(Journal(file, file.stat().st_size, alive, *read))
-    living = {j.writer for j in found if j.alive}
+    found = list(_looked_at(_files(home), known))
+    while True:
+        living = {j.writer for j in found if j.alive}
+        names, gone = {j.path.name for j in found}, {j.writer for j in found} - living
+        # who seems gone may have gone on in a new piece: it holds that before it lets the old one go
+        later = [f for f in _files(home) if _writer(f) in gone and f.name not in names]
+        if not later:
+            break
+        found += _looked_at(later, known)
     for journal in found:
         journal.alive = journal.writer in living
     return sorted(found, key=lambda j: (_begun(j.path), _piece(j.path)))
@@ -90,21 +93,23 @@ def unread(found: list[Journal]) -> Iterator[list[Line]]:
 def remove_empty(found: list[Journal]) -> None:
     """Files that a writer made and never wrote to (it was killed at once); young ones may be just begun."""
     for journal in found:
-        if journal.size == 0 and not journal.alive and time.time() - journal.path.stat().st_mtime > 60:
-            journal.path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            if journal.size == 0 and not journal.alive and time.time() - journal.path.stat().st_mtime > 60:
+                journal.path.unlink()
 
 
 def move_to_done(journal: Journal, home: Path) -> None:
     """Puts a journal that is read to its end where it waits for the next checkpoint."""
     folder = paths.make_private(paths.done_dir(home))
     target = folder / journal.path.name
-    journal.path.rename(target)
-    journal.path = target
+    with suppress(FileNotFoundError):  # somebody removed it meanwhile
+        journal.path.rename(target)
+        journal.path = target
 
 
 def format_of(journal: Journal) -> int | None:
     """The tape format that the journal's header names, None when it names none."""
-    with open(journal.path, "rb") as file:
+    with _opened(journal.path) as file:
         head = file.readline(1 << 16)
     try:
         version = json.loads(head).get("version")
@@ -119,7 +124,7 @@ def _read(journal: Journal, offset: int, most: int) -> tuple[bytes, bool]:
     The torn end of a dead writer's journal is a line of its own, so that it is set aside and said.
     """
     most = max(most, 1)
-    with open(journal.path, "rb") as file:
+    with _opened(journal.path) as file:
         file.seek(offset)
         data = file.read(most)
         more = len(data) == most
@@ -161,6 +166,31 @@ def _begun(file: Path) -> float:
             return float(json.loads(opened.readline(1 << 16)).get("started_at") or 0)
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return 0.0
+
+
+def _files(home: Path) -> list[Path]:
+    return [f for d in (paths.done_dir(home), paths.journal_dir(home)) if d.is_dir() for f in d.glob("*.jsonl")]
+
+
+def _looked_at(files: list[Path], known: Mapping[str, Row]) -> Iterator[Journal]:
+    for file in files:
+        row = known.get(file.name)
+        read = (row["bytes"], row["lines"]) if row else (0, 0)
+        alive = _locked(file)  # before the size: what a writer adds and then dies is read the next time
+        with suppress(FileNotFoundError):  # its writer could not begin it after all, or somebody removed it
+            yield Journal(file, file.stat().st_size, alive, *read)
+
+
+def _opened(file: Path) -> IO[bytes]:
+    """A journal; an empty one where somebody removed it meanwhile."""
+    try:
+        return open(file, "rb")
+    except FileNotFoundError:
+        return io.BytesIO()
+
+
+def _writer(file: Path) -> str:
+    return file.name.split(".", 1)[0]
 
 
 def _piece(file: Path) -> int:

@@ -69,8 +69,12 @@ class DrainLock:
                         "Try again in a moment; recording goes on and nothing is lost",
                     ) from None
             time.sleep(0.02)
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            self.release()
+            raise unusable(home, error) from None
 
     def release(self) -> None:
         """Lets the next one in."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import clock
 from ..canonical import digest
+from ..interrupts import is_interruption
 from ..otlp import plain, request
 from ..tape import Record
 from .ingest import IngestReport, Place, ingest
@@ -102,9 +103,21 @@ def reassemble(con: Connection) -> list[str]:
             con.commit()
         except Exception as error:  # odd spans must not keep everybody from the store; they stay where they are
             con.rollback()
+            if is_interruption(error):
+                raise KeyboardInterrupt from None
+            if _passing(error):
+                messages.append(f"spans that came in wait for the next command ({str(error).splitlines()[0][:200]})")
+                return messages
             _clean(con, due)
             messages.append(f"spans that came in could not be put together ({type(error).__name__}: {error}); kept")
     return messages
+
+
+def _passing(error: Exception) -> bool:
+    """True for what is not the spans' fault: memory, disk."""
+    import duckdb
+
+    return isinstance(error, (duckdb.OperationalError, MemoryError, OSError))
 
 
 def _round(con: Connection, traces: list[str], now: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 import long_tape
 from looptape.tracer import paths, tape
 from looptape.tracer.journal import Journal
-from looptape.tracer.store import memory_store, open_store, sync
+from looptape.tracer.store import journals, memory_store, open_store, sync
 
 KILLS = int(os.environ.get("LOOPTAPE_TEST_KILLS", "10"))
 
@@ -246,3 +246,37 @@ def test_drained_journals_wait_for_the_checkpoint(tmp_path):
         assert [f.name for f in paths.done_dir(tmp_path).iterdir()] == ["w1.jsonl"]
     with open_store(tmp_path):
         assert list(paths.done_dir(tmp_path).iterdir()) == []
+
+
+def test_a_writer_that_goes_on_in_a_new_piece_while_it_is_looked_at_lives(tmp_path, monkeypatch):
+    journal = Journal(tmp_path, rotate_bytes=500)
+    journal.write([{"kind": "run_start", "run": "a" * 16, "at": 1}])
+    real = journals._locked
+
+    def rotated_first(file):
+        monkeypatch.setattr(journals, "_locked", real)
+        journal.write([{"kind": "event", "run": "a" * 16, "at": 2, "name": "x" * 600}])
+        return real(file)
+
+    monkeypatch.setattr(journals, "_locked", rotated_first)
+    with open_store(tmp_path) as store:
+        assert (store.run("a" * 16).status, store.notices) == ("running", [])
+    assert len(list(tmp_path.glob("*/*.jsonl"))) == 2
+    journal.close()
+
+
+@pytest.mark.parametrize("moment", ["_locked", "_begun"])
+def test_a_journal_that_somebody_removes_while_it_is_looked_at_costs_no_command(tmp_path, monkeypatch, moment):
+    long_tape.journal(tmp_path, "w1", [tape.line(r) for r in long_tape.records(turns=1)])
+    long_tape.journal(tmp_path, "w2", [tape.line(r) for r in long_tape.records("b" * 16, turns=1)])
+    real = getattr(journals, moment)
+
+    def removed(file):
+        found = real(file)
+        if file.name.startswith("w1"):
+            file.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(journals, moment, removed)
+    with open_store(tmp_path) as store:
+        assert [run.id for run in store.runs()] == ["b" * 16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 
@@ -213,3 +214,35 @@ def test_files_are_of_the_format_that_older_duckdb_reads(tmp_path):
     with duckdb.connect(str(paths.store_file(tmp_path)), read_only=True) as con:
         (tags,) = con.execute("select tags from duckdb_databases() where database_name = 'store'").fetchone()
     assert tags["storage_version"].startswith("v1.5.0")
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    ['Cannot open file "{}": Permission denied', 'Failure while replaying WAL file "{}": Out of Memory Error'],
+)
+def test_a_good_log_that_cannot_be_read_just_now_stays_where_it_is(tmp_path, monkeypatch, trouble):
+    log = leave_a_log(tmp_path)
+    real = duckdb.connect
+
+    def connect(*args, **more):
+        raise duckdb.IOException(f"IO Error: {trouble.format(log)}")
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    with pytest.raises(LooptapeError, match="cannot be opened"), open_store(tmp_path):
+        pass
+    monkeypatch.setattr(duckdb, "connect", real)
+    assert log.exists()
+    with open_store(tmp_path) as store:
+        assert len(store.runs()) == 3
+
+
+def test_a_store_in_a_folder_that_others_look_into_is_private_and_the_umask_is_left_alone(tmp_path, monkeypatch):
+    def umask(mask):
+        raise AssertionError("it is that of every thread")
+
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(os, "umask", umask)
+    fill(tmp_path, "a" * 16)
+    sync(tmp_path)
+    assert {f.stat().st_mode & 0o777 for f in tmp_path.iterdir() if f.is_file()} == {0o600}
+    assert not list(tmp_path.glob("new-*"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import duckdb
 import pytest
 
 from looptape.tracer import clock, otlp
@@ -170,3 +171,32 @@ def test_a_store_of_schema_1_gets_the_tables(tmp_path):
     send(journal, AGENT, FIRST, TOOL, SECOND)
     journal.close()
     assert [r.turns for r in runs(con_home)] == [2]
+
+
+def test_ctrl_c_while_spans_are_put_together_is_felt_and_their_run_comes_the_next_time(journal, tmp_path, monkeypatch):
+    send(journal, FIRST, SECOND)
+
+    def interrupted(*_):
+        raise RuntimeError("Query interrupted")  # what DuckDB makes of it
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reassemble, "_round", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            runs(tmp_path)
+    assert [run.turns for run in runs(tmp_path)] == [2]
+
+
+def test_spans_that_memory_does_not_suffice_for_wait_and_are_said(journal, tmp_path, monkeypatch):
+    send(journal, FIRST, SECOND)
+
+    def short(*_):
+        raise duckdb.OutOfMemoryException("Out of Memory Error: could not allocate")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reassemble, "_round", short)
+        with open_store(tmp_path) as store:
+            assert (store.runs(Filter()), [n for n in store.notices if "wait for the next command" in n]) == (
+                [],
+                ["spans that came in wait for the next command (Out of Memory Error: could not allocate)"],
+            )
+    assert [run.turns for run in runs(tmp_path)] == [2]
