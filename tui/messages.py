@@ -10,12 +10,13 @@ from .data.views import RunsView, RunsWanted, Trouble, TurnView
 
 
 class RunsLoaded(Message):
-    """The list of runs was read, as it was wanted."""
+    """The list of runs was read, as it was wanted, in this state of the source."""
 
-    def __init__(self, view: RunsView, wanted: RunsWanted) -> None:
+    def __init__(self, view: RunsView, wanted: RunsWanted, version: object) -> None:
         super().__init__()
         self.view = view
         self.wanted = wanted
+        self.version = version
 
 
 class TurnLoaded(Message):

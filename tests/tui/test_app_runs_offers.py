@@ -8,8 +8,9 @@ import pytest
 
 import small_tape
 from claude_session import SessionLines
+from looptape.tracer.errors import LooptapeError
 from looptape.tracer.store import Filter, open_store
-from looptape.tui.data import sessions
+from looptape.tui.data import demo_store, sessions
 from looptape.tui.data.source import StoreSource
 from looptape.tui.widgets.welcome import Welcome
 from tui_driver import Seat, drive
@@ -166,3 +167,24 @@ def test_what_goes_on_stands_in_place_of_the_offers() -> None:
         assert "… importing: 3 of 900 session files" in seat.text
 
     drive(FakeSource(), steps)
+
+
+def test_a_screen_stays_with_its_store_when_another_comes_up_beside_it(tmp_path: Path) -> None:
+    with open_store(tmp_path / "own") as store:
+        store.ingest(small_tape.records())
+    own, other = StoreSource(tmp_path / "own"), StoreSource(tmp_path / "other")
+
+    async def steps(seat: Seat) -> None:
+        await seat.press("enter")
+        seat.app.take(other)  # as the demo's list does
+        await seat.press("j", "enter", "escape")
+        assert seat.app.screen.source is own
+        assert seat.app.source is own
+
+    drive(own, steps)
+
+
+def test_a_demo_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(LooptapeError):
+        demo_store.make(tmp_path, lambda: True)
+    assert not (tmp_path / "demo" / demo_store.MARK).exists()

@@ -240,6 +240,21 @@ def test_tab_completes_the_names_of_runs(home: Path) -> None:
     seated(home, steps)
 
 
+def test_names_that_come_when_the_line_is_left_disturb_nothing() -> None:
+    source = shop()
+
+    async def steps(seat: Seat) -> None:
+        with source.lock:  # the names of the runs are on their way
+            await seat.pilot.press("colon")
+            await seat.met(lambda: isinstance(seat.app.screen, Line), settle=False)
+            await seat.pilot.press("escape")
+            await seat.met(lambda: not isinstance(seat.app.screen, Line), settle=False)
+        await seat.press("j", "colon")
+        assert isinstance(seat.app.screen, Line)
+
+    drive(source, steps)
+
+
 def test_every_key_of_a_screen_is_a_command_by_name(home: Path) -> None:
     async def steps(seat: Seat) -> None:
         await seat.press("colon")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from looptape.tracer.errors import LooptapeError
 from looptape.tracer.model import Usage
 from looptape.tui.data.views import TurnView
 from looptape.tui.place import Place
@@ -272,3 +273,23 @@ def test_a_large_text_is_not_written_out_to_name_what_lays_it_out(monkeypatch: p
         assert not written
 
     opened(steps, source)
+
+
+def test_a_turn_that_could_not_be_read_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("looptape.tui.screens.patience.FIRST", 0.05)
+    source = shop()
+    real, refused = source.turn, [0]
+
+    def held(run: str, number: int, *, fresh: bool = False) -> TurnView:
+        refused[0] += 1
+        if refused[0] < 4:
+            raise LooptapeError("store-held", "the store is held")
+        return real(run, number, fresh=fresh)
+
+    async def steps(seat: Seat) -> None:
+        monkeypatch.setattr(source, "turn", held)
+        seat.app.open_turn(Place(REFUND, 31))
+        await seat.until("book_refund")
+        assert "the store is held" not in seat.text
+
+    drive(source, steps, run=None)

@@ -7,11 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from claude_session import SessionLines
 from commandline import looptape
+from looptape.tracer import paths
+from looptape.tracer.errors import LooptapeError
+from looptape.tracer.store import open_store
+from looptape.tui.cli import sync
+from looptape.tui.data import sessions
 from people import newcomer
 
 
@@ -123,3 +129,49 @@ def test_a_closed_input_and_a_link_to_nothing_are_one_line(tmp_path: Path) -> No
     command = ["/bin/sh", "-c", 'exec "$0" -P -m looptape.tui.cli import - <&-', sys.executable]
     closed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (closed.returncode, "standard input is closed" in closed.stderr) == (2, True)
+
+
+def test_a_folder_that_is_remembered_while_another_is_read_stays_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(tmp_path / "one", 1)
+    sessions.remember(tmp_path / "one")
+    with open_store(paths.home()) as store:
+        sessions.in_step(store, lambda _: sessions.remember(tmp_path / "two"), everything=True)
+        assert sessions.remembered() == [tmp_path / "one", tmp_path / "two"]
+        assert sessions.in_step(store, lambda _: None, everything=True) == []  # where it was read to is kept too
+
+
+def test_what_cannot_be_remembered_is_read_again_and_costs_no_command(tmp_path: Path) -> None:
+    session(tmp_path / "one", 1)
+    sessions.remember(tmp_path / "one")
+    (paths.home() / "folders.new").mkdir()
+    for _ in range(2):
+        ran = looptape("sync")
+        assert (ran.code, titles()) == (0, {"question 1"})
+
+
+def test_what_is_remembered_already_is_not_written_again(tmp_path: Path) -> None:
+    session(tmp_path / "one", 1)
+    sessions.remember(tmp_path / "one")
+    before = (paths.home() / "folders.json").stat()
+    sessions.remember(tmp_path / "one")
+    assert (paths.home() / "folders.json").stat() == before
+
+
+def test_watching_goes_on_when_the_store_could_not_be_written_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, rounds = sync._once, [0]
+
+    def once() -> Any:
+        rounds[0] += 1
+        if rounds[0] in (2, 3):
+            raise LooptapeError("store-held", "another process holds the store")
+        if rounds[0] == 5:
+            raise KeyboardInterrupt
+        return real()
+
+    monkeypatch.setattr(sync, "_once", once)
+    monkeypatch.setattr(sync, "PAUSE", 0.01)
+    ran = looptape("sync", "--watch")
+    assert (ran.code, rounds[0]) == (130, 5)
+    assert ran.err.count("another process holds the store") == 1

@@ -165,3 +165,12 @@ def test_an_old_encoding_is_no_crash(home: Path, encoding: str) -> None:
     ran = subprocess.run(command, capture_output=True, env=env, check=False, stdin=subprocess.DEVNULL)
     assert ran.returncode == 0
     assert b"went wrong" not in ran.stderr
+
+
+def test_where_an_interrupt_would_leave_things_half_done_it_ends_the_process_there_and_then() -> None:
+    code = (
+        "import os, signal\nfrom looptape.tracer.interrupts import at_once\nwith at_once():\n"
+        "    try: signal.raise_signal(signal.SIGINT)\n    except BaseException: pass\nprint('still here')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Iterator, Sequence
@@ -141,3 +142,16 @@ def test_readers_share_the_store_and_a_writer_is_alone() -> None:
         assert order == ["read", "read"]
     waiting.join(5)
     assert order == ["read", "read", "written"]
+
+
+def test_turns_of_a_long_run_are_the_collectors_again_when_its_screen_is_gone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_reading, "LONG", 10)
+    try:
+        view = run_reading.read(store, RUN)
+        assert gc.get_freeze_count()
+        run_reading.let_go(view)
+        assert not gc.get_freeze_count()
+    finally:
+        gc.freeze()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tracer.errors import UsageError
+from ...tracer.interrupts import told_to_end
 from .. import report
 from .fork_options import fork_options, named_tools
 from .options import json_option, run_argument
@@ -42,14 +43,15 @@ def command(run: str, as_json: bool, **given: Any) -> int:
         return report.FINE
     for line in (*fork.plan.diff(), *telling.story(fork)):
         report.note(_styled(line))
-    live = order.sources(fork.order)
-    try:
-        tools = _tools(fork, live)
-        _confirm(fork, tools, yes=given["yes"])
-    except BaseException:
-        order.close(live)
-        raise
-    return _run(run, fork, tools, as_json, given)
+    with told_to_end():
+        live = order.sources(fork.order)
+        try:
+            tools = _tools(fork, live)
+            _confirm(fork, tools, yes=given["yes"])
+        except BaseException:
+            order.close(live)
+            raise
+        return _run(run, fork, tools, as_json, given)
 
 
 def _order(given: dict[str, Any]) -> Order:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...tracer.errors import UsageError
+from ...tracer.errors import LooptapeError, UsageError
 from .. import format as fmt
 from .. import report
 from ..data import sessions
@@ -32,9 +32,18 @@ def command(watch: bool, reprice: bool, as_json: bool) -> None:
     if reprice:
         _reprice(as_json)
         return
-    first = True
+    first, told = True, ""
     while True:
-        said = _once()
+        try:
+            said = _once()
+        except LooptapeError as error:
+            if first or not watch:
+                raise
+            if str(error) != told:  # somebody holds the store, the disk is full: it may pass
+                report.note(told := str(error))
+            time.sleep(PAUSE)
+            continue
+        told = ""
         if first or said["records"] or said["files"]:
             _print(said, as_json)
         if not watch:

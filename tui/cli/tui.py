@@ -10,6 +10,7 @@ import click
 from ...replay import reference
 from ...tracer import paths
 from ...tracer.errors import UsageError
+from ...tracer.interrupts import at_once
 from .. import report, terminal
 from ..data.source import StoreSource
 from ..web import PORT
@@ -47,9 +48,10 @@ def open_screen(run: str | None = None) -> int:
                 return run_app(paths.home(), path.name, turn=one.first, tape=one)
             run, turn = one.run.id, one.first
     source = StoreSource(paths.home())
-    if run is None:
-        source.look_ahead()  # before what takes longest: loading Textual
-    from ..app import show
+    with at_once():
+        if run is None:
+            source.look_ahead()  # before what takes longest: loading Textual
+        from ..app import show
 
     return show(source, run, turn)
 

@@ -17,7 +17,8 @@ class Ahead:
         self._wanted = wanted
         self._read = read
         self._view: RunsView | None = None
-        self._thread = threading.Thread(target=self._work, name="first-look", daemon=True)
+        # no daemon: an interpreter that ends must find no thread inside DuckDB
+        self._thread = threading.Thread(target=self._work, name="first-look")
         self._thread.start()
 
     def take(self, wanted: RunsWanted) -> RunsView | None:

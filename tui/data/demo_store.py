@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from ...tracer import paths
@@ -19,7 +20,7 @@ def place(home: Path | None = None) -> Path:
     return home if (home / MARK).is_file() else home / "demo"
 
 
-def make(home: Path) -> Path:
+def make(home: Path, stopped: Callable[[], bool] = lambda: False) -> Path:
     """Has ``looptape demo`` make its store anew beside the one under ``home``; gives the place. Takes some seconds.
 
     Raises:
@@ -27,8 +28,18 @@ def make(home: Path) -> Path:
     """
     command = [sys.executable, "-m", "looptape.tui.cli", "demo", "--no-tui"]
     env = {**os.environ, "LOOPTAPE_HOME": str(home), "NO_COLOR": "1"}
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    ) as made:
+        while True:
+            try:
+                _, told = made.communicate(timeout=0.1)
+                break
+            except subprocess.TimeoutExpired:
+                if stopped():  # the screen is gone: it does not wait for what nobody will look at
+                    made.terminate()
+    if made.returncode:
+        said = [line for line in told.splitlines() if line.strip()] or ["it said nothing"]
         raise LooptapeError("demo", f"the demo could not be made: {said[-1]}", "looptape demo --no-tui does the same")
     return place(home)

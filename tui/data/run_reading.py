@@ -40,6 +40,12 @@ def read(store: Store, run: str, known: RunView | None = None, around: int | Non
     return RunView(found, turns, events, settled=(last, store.stand(run, last)) if last else (0, None))
 
 
+def let_go(view: RunView) -> None:
+    """The screen of a run is gone: its turns are the collector's again, and so is what they hold."""
+    if len(view.turns) > LONG:
+        gc.unfreeze()
+
+
 def _kept(store: Store, run: str, known: RunView | None) -> tuple[TurnRow, ...]:
     """The turns that need not be read again."""
     if known is None or not known.settled[0]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,9 +94,8 @@ def scan(folder: Path) -> dict[str, tuple[int, int]]:
 
 def remember(folder: Path) -> None:
     """Keeps a folder in step from now on."""
-    known = _load()
-    known.setdefault(str(folder.absolute()), {})
-    _save(known)
+    with _changing() as known:
+        known.setdefault(str(folder.absolute()), {})
 
 
 def remembered() -> list[Path]:
@@ -145,7 +145,10 @@ def in_step(
     try:
         return _take_in(store, changed, known, tell, seconds, strict=strict)
     finally:
-        _save(known)
+        with suppress(OSError), _changing() as kept:  # what cannot be kept is read again the next time
+            for change in changed:
+                if change.folder in kept and change.path in known[change.folder]:
+                    kept[change.folder][change.path] = known[change.folder][change.path]
 
 
 def _changed(known: Mapping[str, Mapping[str, Any]]) -> Iterator[_Change]:
@@ -251,9 +254,21 @@ def _load() -> dict[str, dict[str, Any]]:
     return {k: v for k, v in known.items() if isinstance(v, dict)} if isinstance(known, dict) else {}
 
 
-def _save(known: dict[str, dict[str, Any]]) -> None:
+@contextmanager
+def _changing() -> Iterator[dict[str, dict[str, Any]]]:
+    """What is remembered as it is now, to be changed; one looptape at a time does it."""
     paths.make_private(paths.home())
-    new = _file().with_suffix(".new")
-    new.write_text(json.dumps(known))
-    new.chmod(0o600)
-    new.replace(_file())
+    lock = os.open(_file().with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = _load()
+        before = json.dumps(known)
+        yield known
+        if (after := json.dumps(known)) == before:
+            return  # every screen looks at the file's time
+        new = _file().with_suffix(".new")
+        new.write_text(after)
+        new.chmod(0o600)
+        new.replace(_file())
+    finally:
+        os.close(lock)

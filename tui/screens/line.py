@@ -160,7 +160,7 @@ class Line(ModalScreen[str | None]):
 
     def renew(self) -> None:
         """There is more to offer now; what was chosen meanwhile stays."""
-        if self.is_mounted and not self._moved:
+        if self.is_current and not self._moved:  # it may have been left meanwhile
             self._show()
 
     def _take(self) -> None:

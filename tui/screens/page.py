@@ -39,6 +39,7 @@ class Page(Screen[int]):
     def __init__(self) -> None:
         super().__init__()
         self._busy: set[str] = set()
+        self._own: Source | None = None
 
     @property
     def loop_app(self) -> Host:
@@ -47,8 +48,14 @@ class Page(Screen[int]):
 
     @property
     def source(self) -> Source:
-        """Where the data comes from."""
-        return self.loop_app.source
+        """The store that this screen is of, whatever is shown above it meanwhile."""
+        if self._own is None:
+            self._own = self.loop_app.source
+        return self._own
+
+    def on_screen_resume(self) -> None:
+        """What is opened from here is of this store."""
+        self.loop_app.take(self.source)
 
     def key_bar(self) -> KeyBar:
         """The footer of this screen."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +16,7 @@ from ..waiting import Interrupted, Waiter
 from .limiter import Limiter, shared
 from .protocol import Model, ModelAnswer, ModelError
 
+_POLL = 0.05
 KEPT_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-", "retry-after")
 
 
@@ -79,7 +83,7 @@ class Asking:
             timeout = min(timeout, left)
         token = unrecorded.set(True)  # the loop records its model calls itself, also where every client is recorded
         try:
-            answer = self.model.ask(body, api=self.api, turn=turn, timeout=timeout)
+            answer = self._asked(body, turn, timeout)
         except ModelError as error:
             record |= {"status": error.status, "error": error.message, "error_type": error.kind}
             record |= {"request_id": error.request_id, "headers": _kept(error.headers)}
@@ -95,6 +99,24 @@ class Asking:
             status = 200  # after failures the one that went well must be told from them
         record |= {"status": status, "request_id": answer.request_id, "headers": _kept(answer.headers)}
         return answer
+
+    def _asked(self, body: Mapping[str, Any], turn: int, timeout: float) -> ModelAnswer:
+        """A live model's answer may take minutes: it is waited for in a way that a stop ends."""
+        if self.model.limited_as is None:
+            return self.model.ask(body, api=self.api, turn=turn, timeout=timeout)
+        work: Future[ModelAnswer] = Future()
+
+        def ask() -> None:
+            try:
+                work.set_result(self.model.ask(body, api=self.api, turn=turn, timeout=timeout))
+            except BaseException as error:
+                work.set_exception(error)
+
+        threading.Thread(target=copy_context().run, args=(ask,), daemon=True, name="model").start()
+        while not wait((work,), _POLL).done:
+            if self.waiter.hooks.stop.is_set():
+                raise Interrupted("stopped while the model answered")
+        return work.result()
 
 
 def _kept(headers: Mapping[str, str]) -> dict[str, str]:

@@ -7,15 +7,16 @@ import os
 import shlex
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from ....tracer.errors import LooptapeError, UsageError
 from ....tracer.model import SideEffect
 from ..toolbox import Definition, ToolAsked, ToolError, ToolMiss, ToolResult
 
+T = TypeVar("T")
 START_SECONDS = 30.0
 _CLOSED = -32000
 _GONE = "the MCP server has ended, its tools cannot run any more"
@@ -93,7 +94,6 @@ class McpTools:
         try:
             self._ready.result(START_SECONDS)
         except FutureTimeout:
-            self.close()
             raise _no_server(self._command, f"it said nothing for {START_SECONDS:g} s") from None
         except Exception as error:
             raise _no_server(self._command, _said(error)) from None
@@ -122,8 +122,7 @@ class McpTools:
                     stdio_client(parameters, errlog=told) as (read, write),
                     ClientSession(read, write) as session,
                 ):
-                    await session.initialize()
-                    self._definitions = tuple(await _listed(session))
+                    self._definitions = await _unless(self._stop, _offered(session))
                     self._session = session
                     self._ready.set_result(None)
                     await self._stop.wait()
@@ -149,8 +148,30 @@ def connect(command: str) -> McpTools:
     if not shlex.split(command):
         raise UsageError("no-mcp-command", "--mcp names no command", 'Say it as you would type it: --mcp "npx server"')
     made = McpTools(command)
-    made.wait()
+    try:
+        made.wait()
+    except BaseException:  # an interrupt too: its server has a session of its own and would stay
+        made.close()
+        raise
     return made
+
+
+async def _offered(session: Any) -> tuple[Definition, ...]:
+    await session.initialize()
+    return tuple(await _listed(session))
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """What some work gives; RuntimeError where it is told to stop before that."""
+    doing, told = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((doing, told), return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise RuntimeError("stopped before it was ready")
+        return await doing
+    finally:
+        doing.cancel()
+        told.cancel()
 
 
 async def _listed(session: Any) -> list[Definition]:

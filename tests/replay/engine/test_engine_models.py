@@ -281,3 +281,22 @@ def test_retry_after_of_the_model_is_obeyed_by_the_other_forks_too(engine):
     engine.play(model, policy=QUICK, hooks=waits.hooks(), limiter=shared)
     assert sum(waits.slept) == pytest.approx(20, abs=0.2)
     assert shared.allowed < 8
+
+
+def test_a_stop_ends_a_fork_while_its_model_answers(engine):
+    asked, over = threading.Event(), threading.Event()
+
+    class Slow(Scripted):
+        limited_as = "a server"
+
+        def ask(self, body, **more):
+            asked.set()
+            over.wait(60)
+            return super().ask(body, **more)
+
+    hooks = Hooks()
+    threading.Thread(target=lambda: (asked.wait(60), hooks.stop.set()), daemon=True).start()
+    outcome = engine.play(Slow([says("late")]), hooks=hooks)
+    over.set()
+    assert (outcome.reason, outcome.turns) == ("user", 1)
+    assert engine.run().turns[0].attempts[0].error == "stopped while the model answered"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -308,3 +312,23 @@ def test_an_mcp_server_that_breaks_at_its_start_says_its_last_words():
     command = f"{sys.executable} -c 'import no_such_module_here'"
     with pytest.raises(LooptapeError, match="No module named 'no_such_module_here'"):
         mcp.connect(command)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_mcp_server_does_not_outlive_whoever_starts_it(tmp_path, number):
+    pid = tmp_path / "pid"
+    silent = tmp_path / "silent.py"
+    silent.write_text(f"import os, sys, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\nsys.stdin.read()\n"
+                      "for _ in range(600): time.sleep(0.1)\n")  # fmt: skip
+    code = (
+        "from looptape.replay.engine.tools import mcp\nfrom looptape.tracer.interrupts import told_to_end\n"
+        f"with told_to_end(): mcp.connect({f'{sys.executable} {silent}'!r})"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < end:
+        time.sleep(0.02)
+    starter.send_signal(number)
+    starter.wait(60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

@@ -7,9 +7,11 @@ import time
 from textual.message import Message
 
 from ....tracer.errors import LooptapeError
+from ...data import run_reading
 from ...data.source import Source
 from ...data.views import RunView
-from ...messages import Unchanged
+from ...messages import Failed, Unchanged
+from ..patience import Patience
 from . import answers as run_answers
 from .answers import SeenTold, Why, WhyTold
 from .turns import Turns, TurnsRead, turns_of
@@ -37,6 +39,7 @@ class Watching(Views):
         self.read_to = 0
         self._version: object = None
         self._asked: object = None
+        self._patience = Patience()
         self._rest_until = self._ask_after = self._again_at = 0.0
 
     def watch_run(self) -> None:
@@ -84,6 +87,7 @@ class Watching(Views):
         """Show the turns; those that may have changed are read again."""
         before, turns = self.turns, message.turns
         first = before is None
+        self._patience.went_well()
         self._version = message.version
         if before is turns:
             self._ask()
@@ -103,6 +107,15 @@ class Watching(Views):
             self._reload()  # what is new, and of a long run the other turns
         elif turns.view.whole:
             self._ask()
+
+    def on_failed(self, _message: Failed) -> None:
+        """What cannot be read (a run that left the store) is asked for ever less often."""
+        self._rest_until = self._patience.failed()
+
+    def on_unmount(self) -> None:
+        """The turns of a long run may be forgotten."""
+        if self.turns is not None:
+            run_reading.let_go(self.turns.view)
 
     def _selected_after(self, before: Turns | None, turns: Turns) -> str | None:
         """Where to stand when others take the place of the turns; None stays."""

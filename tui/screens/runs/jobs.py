@@ -73,10 +73,10 @@ def _count(store: Store) -> int:
     return store.count(Filter())
 
 
-def make_demo(source: Source) -> Path:
+def make_demo(source: Source, stopped: Callable[[], bool]) -> Path:
     """The demo's store, made anew beside this one.
 
     Raises:
         LooptapeError: It could not be made.
     """
-    return demo_store.make(source.home or paths.home())
+    return demo_store.make(source.home or paths.home(), stopped)

@@ -54,7 +54,8 @@ class Offers(Page):
         source = self.source
 
         def job() -> Message:
-            home = runs_jobs.make_demo(source)
+            worker = get_current_worker()
+            home = runs_jobs.make_demo(source, lambda: worker.is_cancelled)
             return Answered(lambda: self._show_demo(home))
 
         if self.doing:

@@ -13,7 +13,6 @@ from textual.containers import Container
 
 from ... import keymap
 from ...data import runs_reading
-from ...data.source import Source
 from ...data.views import RunsWanted
 from ...messages import Failed, RunsLoaded, Unchanged
 from ...place import Place, Scope, Subject
@@ -60,7 +59,6 @@ class RunsScreen(Offers, Filling):
     def __init__(self, *, demo: Path | None = None) -> None:
         super().__init__()
         self._demo = demo
-        self._own: Source | None = None
         self._version: object = None
         self._again = False
         self._wanted = RunsWanted(grouping="lineage")
@@ -79,18 +77,8 @@ class RunsScreen(Offers, Filling):
         yield NoticeBar()
         yield self.key_bar()
 
-    @property
-    def source(self) -> Source:
-        """The store that this list is of, whatever is shown above it."""
-        return self._own or self.loop_app.source
-
-    def on_screen_resume(self) -> None:
-        """What is opened from here is of this store."""
-        self.loop_app.take(self.source)
-
     def on_mount(self) -> None:
         """Begin to read, and keep looking."""
-        self._own = self.loop_app.source
         self.listing.display = False
         self.query_one(Welcome).waiting()
         self._remembered()
@@ -144,15 +132,16 @@ class RunsScreen(Offers, Filling):
             if known is not None and before == known:
                 return Unchanged()
             view = source.runs(wanted)
-            self._version = (before[0], source.version()[1])
+            version = (before[0], source.version()[1])
             # Where reading is slow, look less often: at most a fifth of the time.
             self._rest_until = time.monotonic() + 4 * (time.monotonic() - began)
-            return RunsLoaded(view, wanted)
+            return RunsLoaded(view, wanted, version)
 
         self.poll(job, "runs")
 
     def on_runs_loaded(self, message: RunsLoaded) -> None:
         """Show what was read, unless something else is wanted by now."""
+        self._version = message.version
         if self._next_reading() and message.wanted != self._wanted:
             return
         first = self._view is None

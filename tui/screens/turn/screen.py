@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ from textual.message import Message
 from ... import keymap
 from ...data.views import TurnView, row_of
 from ...format import duration, money, run_title, short_tokens
-from ...messages import TurnLoaded, Unchanged
+from ...messages import Failed, TurnLoaded, Unchanged
 from ...place import Place, Subject
 from ...safe_text import clean
 from ...widgets.bars import HeadBar, NoticeBar, TabBar
@@ -22,6 +23,7 @@ from ...widgets.blocks import Document, Head
 from ...widgets.filter_bar import FilterBar
 from ...widgets.text_pane import TextPane
 from ..page import Page
+from ..patience import Patience
 from ..turn_sign import mark
 from . import answer as turn_answer
 from . import context as turn_context
@@ -82,6 +84,7 @@ class TurnScreen(Page):
         self._known: TurnView | None = None
         self._extras: dict[str, Any] = {}
         self._version: object = None
+        self._patience, self._again_at = Patience(), math.inf
 
     def compose(self) -> ComposeResult:
         """Head, tabs, text, search, notices, keys."""
@@ -144,9 +147,17 @@ class TurnScreen(Page):
 
         self.read(job, "turn")
 
+    def on_failed(self, _message: Failed) -> None:
+        """A turn that could not be read is asked for again, ever less often."""
+        if self._view is None:
+            self._again_at = self._patience.failed()
+
     def _tick(self) -> None:
         """While the run goes on: read again what may have changed."""
         view = self._view
+        if self.is_current and view is None and time.monotonic() >= self._again_at:
+            self._again_at = math.inf
+            self._load()
         if not self.is_current or view is None or view.run.status != "running":
             return
         source, run, number, known = self.source, self._run, self._number, self._version
@@ -166,7 +177,10 @@ class TurnScreen(Page):
         view = message.view
         if view.turn.number != self._number or view == self._view or (view.fresh and self._view is not None):
             return
+        if self._view is None:
+            self.notices(())  # a trouble there was is over
         self._view = self._known = view
+        self._patience.went_well()
         self._extras = {k: v for k, v in self._extras.items() if isinstance(v, Findings)}
         self._notes()
         self._head()
