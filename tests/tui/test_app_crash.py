@@ -140,7 +140,10 @@ def test_a_closed_terminal_leaves_no_process(screen: Terminal) -> None:
 
 def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_brings_the_screen_back(screen: Terminal) -> None:
     screen.send("\x1a")
-    _, status = os.waitpid(screen.pid, os.WUNTRACED)
+    end, stopped = time.monotonic() + 30, 0
+    while not stopped and time.monotonic() < end and screen.read(0.1):  # what it says on the way has to be read
+        stopped, status = os.waitpid(screen.pid, os.WNOHANG | os.WUNTRACED)
+    assert stopped
     assert os.WIFSTOPPED(status)
     screen.rest(0.3)
     assert given_back(screen.seen)
