@@ -17,9 +17,7 @@ class Source:
         """Microseconds since the epoch. Where the machine's clock is set back, it goes on from where it was: what comes
         later in a recording is never earlier."""
         wall = time.time_ns()
-        steady = (
-            time.monotonic_ns()
-        )  # after the other: a pause between the two makes the difference smaller, never larger
+        steady = time.monotonic_ns()  # the later of the two: a pause between them makes the difference only smaller
         self._ahead = max(self._ahead, wall - steady)
         return (steady + self._ahead) // 1000
 

@@ -53,10 +53,11 @@ def journals(con: Connection, home: Path) -> list[Journal]:
         living = {j.writer for j in found if j.alive}
         names, gone = {j.path.name for j in found}, {j.writer for j in found} - living
         # who seems gone may have gone on in a new piece: it holds that before it lets the old one go
-        later = [f for f in _files(home) if _writer(f) in gone and f.name not in names]
-        if not later:
+        later = [f for f in _files(home) if _writer(f) in gone and f.name not in names] if gone else []
+        more = list(_looked_at(later, known))
+        if not more:
             break
-        found += _looked_at(later, known)
+        found += more
     for journal in found:
         journal.alive = journal.writer in living
     return sorted(found, key=lambda j: (_begun(j.path), _piece(j.path)))

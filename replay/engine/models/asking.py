@@ -17,6 +17,7 @@ from .limiter import Limiter, shared
 from .protocol import Model, ModelAnswer, ModelError
 
 _POLL = 0.05
+"""Seconds between two looks whether the run is to stop."""
 KEPT_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-", "retry-after")
 
 
