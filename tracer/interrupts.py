@@ -1,4 +1,4 @@
-"""Ctrl+c while DuckDB works: it takes the signal for itself and, working in several threads, forgets some of them."""
+"""Ctrl+c and what else ends a command: DuckDB takes the signal for itself and, working in several threads, forgets some."""
 
 from __future__ import annotations
 

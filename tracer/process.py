@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 from pathlib import Path
 
 from . import quiet, settings
 from .errors import LooptapeError
+from .fork_lock import ForkLock
 from .journal import Journal
 from .live import Where, where
 from .quiet import quietly as quietly
@@ -17,7 +17,7 @@ from .recorder import Recorder
 
 _recorder: Recorder | None = None
 _off = False
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def recorder() -> Recorder | None:
@@ -79,8 +79,6 @@ def _exit() -> None:
 
 
 def _forked() -> None:
-    global _lock
-    _lock = threading.Lock()
     quiet.forget()
     if _recorder is not None:
         quietly(_recorder.after_fork)()

@@ -8,10 +8,10 @@ a few substring searches.
 from __future__ import annotations
 
 import json
-import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Set
+
+from .fork_lock import ForkLock
 
 Redact = Callable[[str], str]
 
@@ -101,15 +101,7 @@ _MAX_OF_ONE_HEADER = 3
 _SURE = 12
 _SHORTEST = 6
 _SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "api-key", "key", "digest"})
-_lock = threading.Lock()
-
-
-def _forked() -> None:
-    global _lock
-    _lock = threading.Lock()  # another thread of the parent may have held it
-
-
-os.register_at_fork(after_in_child=_forked)
+_lock = ForkLock()
 
 
 def redact(text: str) -> str:

@@ -9,8 +9,6 @@ told apart by the ids that the recorder notes (see `spans.py`); our own spans ar
 from __future__ import annotations
 
 import os
-import threading
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +19,7 @@ from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace import SpanProcessor as SdkSpanProcessor
 
 from . import otlp, spans
+from .fork_lock import ForkLock
 from .process import recorder
 from .quiet import quietly
 
@@ -37,10 +36,8 @@ class SpanProcessor(SdkSpanProcessor):
     """Takes the GenAI spans of a tracer provider, and the spans around them. Never raises, never waits."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._open: dict[int, tuple[int | None, bool]] = {}  # span id -> its parent's, is it wanted?
-        mine = weakref.WeakMethod(self._forked)
-        os.register_at_fork(after_in_child=lambda: forked() if (forked := mine()) else None)
 
     @quietly
     def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
@@ -70,9 +67,6 @@ class SpanProcessor(SdkSpanProcessor):
             self._want(span.parent.span_id if span.parent else parent)
         if (genai or wanted) and not (context and spans.is_recorded(context)):
             _write(span)
-
-    def _forked(self) -> None:
-        self._lock = threading.Lock()  # another thread of the parent may have held it
 
     def shutdown(self) -> None:
         """Nothing waits here: all is written."""

@@ -6,7 +6,6 @@ import fcntl
 import multiprocessing
 import os
 import signal
-import threading
 from contextlib import contextmanager
 
 import pytest
@@ -15,7 +14,8 @@ import long_tape
 import looptape
 import scripted
 from acknowledged import start
-from looptape.tracer import paths, redaction, tape
+from held_elsewhere import held_elsewhere
+from looptape.tracer import paths, process, redaction, tape
 from looptape.tracer.live import where
 from looptape.tracer.store import Filter, open_store, sync
 from recorded import recording
@@ -259,26 +259,14 @@ def test_a_multiprocessing_child_that_ends_well_says_so(tmp_path):
     assert (run.status, run.reason, run.turns) == ("completed", "end_turn", 3)
 
 
-@pytest.mark.parametrize("lock", ["redaction", "span processor"])
+@pytest.mark.parametrize("lock", ["redaction", "span processor", "process"])
 def test_a_child_does_not_wait_for_a_lock_that_another_thread_held_at_the_fork(lock):
     processor = looptape.SpanProcessor()
-    held = redaction._lock if lock == "redaction" else processor._lock
-    taken, done = threading.Event(), threading.Event()
-
-    def other():
-        with held:
-            taken.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    taken.wait(60)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)  # a child that waits is ended
-        now = redaction._lock if lock == "redaction" else processor._lock
-        with now:
-            os._exit(0)
-    done.set()
-    thread.join()
+    held = {"redaction": redaction._lock, "span processor": processor._lock, "process": process._lock}[lock]
+    with held_elsewhere(held):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # a child that waits is ended
+            with held:
+                os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -37,13 +37,13 @@ class ProxyServer:
     """
 
     def __init__(self, targets: dict[str, str]) -> None:
-        self.library = http_library()
+        self.http = http_library()
         self.targets = {name: url.rstrip("/") for name, url in targets.items()}
         # with the environment's own proxies and certificates, as the program would have it
         # and no limit of ours: a call beyond it would wait for another's end
-        limits = self.library.Limits(max_connections=None, max_keepalive_connections=100)
-        self.silent = self.library.Client(timeout=None, limits=limits)
-        self.client = wrap(self.library.Client(timeout=None, limits=limits))
+        limits = self.http.Limits(max_connections=None, max_keepalive_connections=100)
+        self.silent = self.http.Client(timeout=None, limits=limits)
+        self.client = wrap(self.http.Client(timeout=None, limits=limits))
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": self}))
         self._busy, self._changed = 0, threading.Condition()
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -143,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers.append(("accept-encoding", _encodings(self.headers.get("accept-encoding", ""))))
         if not body and self.headers.get("content-length") == "0":
             headers.append(("content-length", "0"))
-        return self.proxy.library.Request(self.command, f"{target}/{rest}", headers=headers, content=body)
+        return self.proxy.http.Request(self.command, f"{target}/{rest}", headers=headers, content=body)
 
     def _pass_on(self, client: Any, request: Any) -> None:
         strand_given.set((id(self.proxy), 0))  # a program's retry may come on another connection, so another thread

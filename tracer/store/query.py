@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import UsageError
+from ..interrupts import is_interruption
 from .attached import Attached
 from .rows import Connection
 from .text import decode
@@ -42,7 +43,7 @@ def run(
             "Ask for less at once (WHERE run = ...), or search `messages`, which needs less than `tool_calls.result`",
         ) from None
     except (RuntimeError, duckdb.InterruptException) as error:
-        if "interrupt" not in str(error).lower():
+        if not is_interruption(error):
             raise
         raise KeyboardInterrupt from None  # DuckDB took the signal for itself
     except duckdb.Error as error:

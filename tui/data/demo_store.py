@@ -23,6 +23,9 @@ def place(home: Path | None = None) -> Path:
 def make(home: Path, stopped: Callable[[], bool] = lambda: False) -> Path:
     """Has ``looptape demo`` make its store anew beside the one under ``home``; gives the place. Takes some seconds.
 
+    Args:
+        stopped: Asked again and again; True ends the command, which then has failed.
+
     Raises:
         LooptapeError: The command failed; its last line says why.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +13,7 @@ import pytest
 
 import looptape
 from guarded import Counted, Model, acts, answer_of, circling, drive
+from held_elsewhere import held_elsewhere
 from recorded import recording
 from scripted import anthropic_client
 
@@ -253,30 +255,14 @@ def test_a_forked_child_is_watched_with_a_lock_of_its_own(home):
         with run.turn() as turn:
             turn.request("one", model="local")
             turn.response("go on", stop_reason=None)
-        held = run._open.observers[0]._lock
-        release = threading.Event()
-        taken = threading.Event()
-
-        def hold():
-            with held:
-                taken.set()
-                release.wait(10)
-
-        thread = threading.Thread(target=hold)
-        thread.start()
-        taken.wait(10)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                with run.turn() as turn:
-                    turn.request("two", model="local")
-                    turn.response("in the child")
-            finally:
-                os._exit(0)
-        release.set()
-        thread.join()
-        deadline = 200
-        while os.waitpid(pid, os.WNOHANG)[0] == 0 and deadline:
-            deadline -= 1
-            threading.Event().wait(0.05)
-        assert deadline, "the child waits for a lock that nobody can give back"
+        with held_elsewhere(run._open.observers[0]._lock):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)  # a child that waits is ended
+                try:
+                    with run.turn() as turn:
+                        turn.request("two", model="local")
+                        turn.response("in the child")
+                finally:
+                    os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
