@@ -67,7 +67,7 @@ class Order:
             waiting, self._waiting = self._waiting, []
             self.changed.notify_all()
         for loop, event in waiting:
-            if not loop.is_closed():
+            with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits in it
                 loop.call_soon_threadsafe(event.set)
 
     def wait_with(self, loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:

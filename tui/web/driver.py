@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from textual import messages
@@ -21,7 +22,8 @@ class Driver(WebDriver):
         """Read until the server closes the line."""
         super().run_input_thread()
         if not self.exit_event.is_set():
-            asyncio.run_coroutine_threadsafe(self._app._post_message(messages.ExitApp()), self._loop)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the app has ended already
+                self._loop.call_soon_threadsafe(self._app.post_message, messages.ExitApp())
 
     def open_url(self, url: str, new_tab: bool = True) -> None:
         """Nothing here opens pages of the web."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shlex
 import tempfile
@@ -31,7 +32,7 @@ class McpTools:
         self._definitions: tuple[Definition, ...] = ()
         self._session: Any = None
         self._gone = False
-        self._stop: asyncio.Event | None = None
+        self._stop = asyncio.Event()
         self._ready: Future[None] = Future()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True, name="mcp")
@@ -59,7 +60,11 @@ class McpTools:
             raise ToolError(_GONE)
         meta = {"idempotencyKey": asked.key} if asked.key else None
         work = self._session.call_tool(asked.name, dict(asked.arguments), read_timeout_seconds=asked.timeout, meta=meta)
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:  # its loop was closed between the question above and here
+            work.close()
+            raise ToolError(_GONE) from None
         try:
             found = future.result(asked.timeout + 1)
         except FutureTimeout:
@@ -81,9 +86,9 @@ class McpTools:
 
     def close(self) -> None:
         """Ends the server."""
-        if self._stop is not None and self._thread.is_alive():
+        with contextlib.suppress(RuntimeError):  # its loop is closed: the server has ended by itself
             self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(5.0)
+        self._thread.join(5.0)
 
     def wait(self) -> None:
         """Returns when the server has told its tools.
@@ -112,7 +117,6 @@ class McpTools:
         from mcp import ClientSession, StdioServerParameters
         from mcp.client.stdio import stdio_client
 
-        self._stop = asyncio.Event()
         program, *arguments = shlex.split(self._command)
         environment = {n: v for n in _PASSED_ON if (v := os.environ.get(n))}
         parameters = StdioServerParameters(command=program, args=arguments, env=environment)
@@ -145,8 +149,13 @@ def connect(command: str) -> McpTools:
         raise UsageError(
             "no-mcp", "tools of an MCP server need the package mcp", "pip install 'looptape[mcp]'"
         ) from None
-    if not shlex.split(command):
-        raise UsageError("no-mcp-command", "--mcp names no command", 'Say it as you would type it: --mcp "npx server"')
+    cure = 'Say it as you would type it: --mcp "npx server"'
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError("no-mcp-command", f"--mcp {command}: {str(error).lower()}", cure) from None
+    if not words:
+        raise UsageError("no-mcp-command", "--mcp names no command", cure)
     made = McpTools(command)
     try:
         made.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import json
 import os
@@ -17,7 +18,7 @@ import pytest
 
 from engine_runs import bench, call, calls, says, start, told
 from looptape.replay.engine import Hooks, Policy
-from looptape.replay.engine.toolbox import Stub, ToolAsked, ToolMiss
+from looptape.replay.engine.toolbox import Stub, ToolAsked, ToolError, ToolMiss
 from looptape.replay.engine.tools import mcp
 from looptape.replay.engine.tools.mixed import Mixed, Namespaced, mixed
 from looptape.replay.engine.tools.recorded import RecordedTools
@@ -292,6 +293,36 @@ def test_an_mcp_server_that_ends_is_a_permanent_failure(tmp_path):
 @pytest.mark.parametrize("command", ["false", "no-such-program-here"])
 def test_an_mcp_server_that_does_not_start_is_named(command):
     with pytest.raises(LooptapeError, match=f"MCP server '{command}' did not start"):
+        mcp.connect(command)
+
+
+def test_a_server_whose_loop_has_just_closed_is_named_and_nothing_else_is_raised(monkeypatch):
+    def lingering():
+        loop = asyncio.SelectorEventLoop()
+        monkeypatch.setattr(loop, "close", lambda: (asyncio.SelectorEventLoop.close(loop), time.sleep(0.5)))
+        return loop
+
+    monkeypatch.setattr(mcp.asyncio, "new_event_loop", lingering)
+    started = mcp.McpTools("false")
+    with pytest.raises(LooptapeError, match="'false' did not start"):
+        started.wait()
+    while not started._loop.is_closed():
+        time.sleep(0.01)
+    started.close()
+
+
+def test_a_call_in_the_moment_in_which_the_server_ends_is_told_as_that(server, monkeypatch):
+    def closed(work, loop):
+        raise RuntimeError("Event loop is closed")
+
+    monkeypatch.setattr(mcp.asyncio, "run_coroutine_threadsafe", closed)
+    with pytest.raises(ToolError, match="has ended"):
+        server.call(asked("add", a=1, b=2))
+
+
+@pytest.mark.parametrize(("command", "why"), [(" ", "names no command"), ('serve "it', "no closing quotation")])
+def test_a_command_that_cannot_be_read_is_refused_before_anything_starts(command, why):
+    with pytest.raises(UsageError, match=why):
         mcp.connect(command)
 
 
