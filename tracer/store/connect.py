@@ -13,6 +13,8 @@ from typing import Any
 
 from ..errors import LooptapeError
 from ..interrupts import known
+from . import schema
+from .lock import unusable
 from .rows import Connection
 
 MEMORY_LIMIT = 1 << 30
@@ -20,6 +22,7 @@ STORAGE = "v1.5.0"
 """The DuckDB whose file format the store is written in."""
 _HOLDER = re.compile(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
 _PAUSE = 0.025
+_NEW = "new-store-"
 _PASSING = ("cannot open file", "no space left", "out of memory", "could not allocate", "interrupted")
 """What also keeps a good log from being read, for a while."""
 
@@ -82,8 +85,8 @@ def writing(file: Path, home: Path, deadline: float, notices: list[str]) -> Conn
     def connect() -> Connection:
         return known(duckdb.connect(str(file), config=config))
 
-    if not file.exists() and home.stat().st_mode & 0o077:
-        _make_private(file)
+    if not file.exists():
+        _make(file, home, deadline)
     try:
         con = _patiently(connect, file, deadline)
     except DamagedLog as damage:
@@ -95,7 +98,9 @@ def writing(file: Path, home: Path, deadline: float, notices: list[str]) -> Conn
 
 
 def tidy(home: Path) -> None:
-    """Removes what processes that are gone spilled beside the store."""
+    """Removes what processes that are gone left beside the store; the caller holds drain.lock."""
+    for left in home.glob(f"{_NEW}*"):
+        shutil.rmtree(left, ignore_errors=True)
     for left in home.glob("spill-*"):
         pid = left.name.removeprefix("spill-")
         if pid.isdigit() and not _lives(int(pid)):
@@ -104,23 +109,35 @@ def tidy(home: Path) -> None:
 
 def private(file: Path) -> None:
     """Store and log are for their owner only (DuckDB makes the log anew after each checkpoint)."""
-    for part in (file, file.with_name(file.name + ".wal")):
+    for part in (file, _log(file)):
         try:
             part.chmod(0o600)
         except OSError:
             pass  # not there
 
 
-def _make_private(file: Path) -> None:
-    """An empty store in a folder that others can look into: made where they cannot, since DuckDB gives a file the mode
-    that the umask leaves, and the umask is that of every thread of the process."""
+def _make(file: Path, home: Path, deadline: float) -> None:
+    """An empty store with its tables, made beside its place and moved there: who is killed meanwhile leaves no half of one,
+    which nobody could open, and who reads finds none or a whole one. The folder is private, since DuckDB gives a file the
+    mode that the umask leaves, and the umask is that of every thread of the process."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="new-", dir=file.parent) as folder:
-        part = Path(folder) / file.name
-        duckdb.connect(str(part), config={"storage_compatibility_version": STORAGE}).close()
-        private(part)
-        part.rename(file)
+    config = {**settings(home), "storage_compatibility_version": STORAGE}
+    try:
+        with tempfile.TemporaryDirectory(prefix=_NEW, dir=home, ignore_cleanup_errors=True) as folder:
+            part = Path(folder) / file.name
+            with _patiently(lambda: known(duckdb.connect(str(part), config=config)), file, deadline) as con:
+                schema.migrate(con)
+                con.execute("checkpoint")
+            private(part)
+            _log(file).unlink(missing_ok=True)  # of a store that somebody moved away; DuckDB does the same
+            part.rename(file)
+    except OSError as error:
+        raise unusable(home, error) from None
+
+
+def _log(file: Path) -> Path:
+    return file.with_name(file.name + ".wal")
 
 
 class DamagedLog(Exception):
@@ -160,7 +177,7 @@ def _held(error: Exception) -> Held | None:
 
 def _trouble(error: Exception, file: Path) -> Exception:
     message = str(error)
-    log = file.with_name(file.name + ".wal")
+    log = _log(file)
     replaying = "while replaying WAL" in message and not any(word in message.lower() for word in _PASSING)
     if replaying and log.exists():
         return DamagedLog(message.splitlines()[0])
@@ -182,7 +199,7 @@ def _trouble(error: Exception, file: Path) -> Exception:
 
 
 def _set_log_aside(file: Path, reason: str) -> str:
-    log = file.with_name(file.name + ".wal")
+    log = _log(file)
     aside = log.with_name(f"{log.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     number = 1
     while aside.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import time
 
 import duckdb
@@ -12,7 +13,7 @@ import pytest
 import long_tape
 from looptape.tracer import paths, tape
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.store import memory_store, open_store, sync
+from looptape.tracer.store import memory_store, open_store, schema, sync
 
 HOLD = """
 import duckdb, time
@@ -72,7 +73,7 @@ def test_a_store_held_for_writing_is_an_error_that_names_the_holder(tmp_path, he
     with pytest.raises(LooptapeError, match=rf"PID {holder.pid}") as caught, open_store(tmp_path, deadline=0.3):
         pass
     assert (caught.value.slug, caught.value.exit_code) == ("store-held", 3)
-    assert 0.3 <= time.monotonic() - begun < 5
+    assert time.monotonic() - begun >= 0.3, "it gave up before its time"
     with pytest.raises(LooptapeError) as caught:
         sync(tmp_path, deadline=0.1)
     assert caught.value.slug == "store-held"
@@ -86,7 +87,7 @@ def test_a_holder_that_goes_soon_is_waited_for(tmp_path):
     holder = long_tape.start(code, str(paths.store_file(tmp_path)), "rw")
     assert holder.stdout is not None
     holder.stdout.readline()
-    with open_store(tmp_path, deadline=10) as store:
+    with open_store(tmp_path, deadline=60) as store:
         assert len(store.runs()) == 2
     holder.wait()
 
@@ -100,16 +101,20 @@ def test_a_recorder_two_readers_and_a_second_recorder_get_along(tmp_path):
 from pathlib import Path
 import time
 from looptape.tracer.store import open_store
-for _ in range(6):
-    with open_store(Path(sys.argv[1]), deadline=20) as store:
-        print(sum(r.turns for r in store.runs()), *store.notices, flush=True)
+seen = []
+while len(seen) < 6 or seen[-1] == seen[0]:  # a busy machine may let the writers wait for long
+    with open_store(Path(sys.argv[1]), deadline=60) as store:
+        seen.append(sum(r.turns for r in store.runs()))
+        print(seen[-1], *store.notices, flush=True)
     time.sleep(0.05)
 """
     readers = [long_tape.start(code, str(tmp_path)) for _ in range(2)]
-    seen = [reader.communicate(timeout=60)[0].split("\n")[:-1] for reader in readers]
-    for writer in writers:
-        writer.kill()
-        writer.wait()
+    try:
+        seen = [reader.communicate(timeout=300)[0].split("\n")[:-1] for reader in readers]
+    finally:
+        for process in (*writers, *readers):
+            process.kill()
+            process.wait()
     for lines, reader in zip(seen, readers, strict=True):
         assert reader.returncode == 0
         counts = [int(line) for line in lines]  # a notice would not be a number
@@ -246,3 +251,50 @@ def test_a_store_in_a_folder_that_others_look_into_is_private_and_the_umask_is_l
     sync(tmp_path)
     assert {f.stat().st_mode & 0o777 for f in tmp_path.iterdir() if f.is_file()} == {0o600}
     assert not list(tmp_path.glob("new-*"))
+
+
+def test_a_process_killed_while_it_makes_the_store_leaves_none_and_the_next_makes_it(tmp_path):
+    """DuckDB writes a new file in several steps: a half of one could be opened by nobody, ever again."""
+    fill(tmp_path, "a" * 16)
+    code = """
+import os, signal
+from pathlib import Path
+import duckdb
+from looptape.tracer.store import sync
+real = duckdb.connect
+def connect(path, *args, **more):
+    Path(path).write_bytes(b"DUCK")  # as far as it came
+    os.kill(os.getpid(), signal.SIGKILL)
+duckdb.connect = connect
+sync(Path(sys.argv[1]))
+"""
+    killed = long_tape.start(code, str(tmp_path))
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert not paths.store_file(tmp_path).exists()
+    with open_store(tmp_path) as store:
+        assert [r.id for r in store.runs()] == ["a" * 16]
+    assert not list(tmp_path.glob("new-*"))
+
+
+def test_a_store_is_never_seen_without_its_tables(tmp_path, monkeypatch):
+    seen = []
+    real = schema.migrate
+
+    def migrate(con):
+        seen.append(paths.store_file(tmp_path).exists())
+        real(con)
+
+    monkeypatch.setattr(schema, "migrate", migrate)
+    sync(tmp_path)
+    with open_store(tmp_path, drain=False) as store:
+        assert store.runs() == []
+    assert seen[0] is False
+
+
+def test_the_log_of_a_store_that_was_moved_away_is_not_read_into_the_next(tmp_path):
+    log = leave_a_log(tmp_path)
+    paths.store_file(tmp_path).rename(tmp_path / "away.duckdb")
+    assert log.exists()
+    with open_store(tmp_path) as store:
+        assert (len(store.runs()), store.notices) == (2, []), "those whose journals are still there"
