@@ -25,13 +25,13 @@ def test_a_killed_writer_loses_nothing_that_it_had_written(tmp_path, torn):
         run = f"{kill:016x}"
         writer = long_tape.start_writer(tmp_path, run, torn=torn)
         assert writer.stdout is not None
-        writer.stdout.readline()
+        first = writer.stdout.readline()
         if kill % 3 == 0:
             sync(tmp_path)  # while it writes
         time.sleep(pick.random() * 0.15)
         writer.send_signal(signal.SIGKILL)
         writer.wait()
-        acknowledged[run] = int(writer.stdout.read().split()[-1:][0]) if writer.stdout else 0
+        acknowledged[run] = int([first, *writer.stdout.read().split()][-1])
     report = sync(tmp_path)
     assert report.waiting == 0
     assert long_tape.doubles(tmp_path) == []
@@ -98,9 +98,9 @@ def test_two_drainers_at_once_take_everything_once(tmp_path):
     for number in range(6):
         lines = [tape.line(r) for r in long_tape.records(f"{number:016x}", turns=10)]
         long_tape.journal(tmp_path, f"w{number}", lines)
-    code = "from pathlib import Path\nfrom looptape.tracer.store import sync\nprint(sync(Path(sys.argv[1]), deadline=30).records)"
+    code = "from pathlib import Path\nfrom looptape.tracer.store import sync\nprint(sync(Path(sys.argv[1]), deadline=60).records)"
     drainers = [long_tape.start(code, str(tmp_path)) for _ in range(2)]
-    counts = [int(d.communicate(timeout=60)[0]) for d in drainers]
+    counts = [int(d.communicate(timeout=120)[0]) for d in drainers]
     assert [d.returncode for d in drainers] == [0, 0]
     assert sum(counts) == 6 * (1 + len(list(long_tape.records(turns=10))))
     assert long_tape.doubles(tmp_path) == []
