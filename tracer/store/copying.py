@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ..errors import LooptapeError, UsageError
 from .rows import Connection
 
+_PIECE = 1 << 20
 
-def copy(con: Connection, file: Path | None, path: Path) -> None:
+
+def copy(con: Connection, file: Path | None, path: Path, later: ExitStack) -> None:
     """Copies the file behind a reading connection; as long as that is open, no other process can write to it.
 
     The copy is whole or not there: it is made beside its place and moved.
+
+    Args:
+        later: Closed when the connection is: to close any descriptor of a file lets go the locks that this process
+            has on it, and with them the connection's own.
 
     Raises:
         UsageError: Something is there already, or the store lies in memory.
@@ -32,8 +38,9 @@ def copy(con: Connection, file: Path | None, path: Path) -> None:
     try:
         for source, target in ((file, new), (log, new.with_name(new.name + ".wal"))):
             if source.exists():
-                os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-                shutil.copyfile(source, target)
+                opened = later.enter_context(source.open("rb"))
+                with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copied:
+                    shutil.copyfileobj(opened, copied, _PIECE)
         with duckdb.connect(str(new)) as fresh:  # replays the log and folds it in
             fresh.execute("checkpoint")
         new.rename(path)

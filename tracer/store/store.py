@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +41,7 @@ class Store:
         self._since = 0.0
         self._wrote = False
         self._attached: attached.Attached | None = None
+        self._later = ExitStack()
         if file is None:
             self._con = connect.memory()
             schema.migrate(self._con)
@@ -189,7 +191,7 @@ class Store:
         Raises:
             LooptapeError: The file is there already, or cannot be written (exit 2).
         """
-        copying.copy(self._reading(), self._file, path)
+        copying.copy(self._reading(), self._file, path, self._later)
 
     # -- writing ---------------------------------------------------------------------------------------------
 
@@ -311,6 +313,7 @@ class Store:
             if con is not None:
                 con.close()
         finally:
+            self._later.close()
             if lock is not None:
                 lock.release()
 

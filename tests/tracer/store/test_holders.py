@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import time
 
@@ -298,3 +299,36 @@ def test_the_log_of_a_store_that_was_moved_away_is_not_read_into_the_next(tmp_pa
     assert log.exists()
     with open_store(tmp_path) as store:
         assert (len(store.runs()), store.notices) == (2, []), "those whose journals are still there"
+
+
+def test_nobody_writes_between_the_parts_of_a_copy_nor_while_the_copied_store_is_read(tmp_path, monkeypatch):
+    """To close a file that was read lets go this process's locks on it, those of the open database too."""
+    leave_a_log(tmp_path)
+    code = """
+import duckdb
+try:
+    duckdb.connect(sys.argv[1]).close()
+    print("in")
+except duckdb.IOException:
+    print("kept out")
+"""
+    tried = []
+
+    def others():
+        tried.append(long_tape.start(code, str(paths.store_file(tmp_path))).communicate(timeout=60)[0].strip())
+
+    real = shutil.copyfileobj
+
+    def copied(source, target, *more):
+        others()
+        real(source, target, *more)
+
+    monkeypatch.setattr(shutil, "copyfileobj", copied)
+    with open_store(tmp_path, drain=False) as store:
+        assert len(store.runs()) == 3
+        store.copy_to(tmp_path / "copy.duckdb")
+        others()
+    others()
+    assert tried == ["kept out", "kept out", "kept out", "in"]
+    with duckdb.connect(str(tmp_path / "copy.duckdb"), read_only=True) as con:
+        assert con.execute("select count(*) from runs").fetchone() == (3,)
