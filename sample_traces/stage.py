@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import selectors
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,7 +39,7 @@ class Killed(BaseException):
 def hurried(share: float) -> Iterator[Pace]:
     """The machine's clock; every wait takes this share of its time."""
     pace = Pace(lambda: time.monotonic() / share, lambda seconds: _sleep(seconds * share))
-    with mock.patch.object(time, "sleep", pace.wait):
+    with _sleeping(pace):
         yield pace
 
 
@@ -49,10 +50,23 @@ def fixed(start: int, ids: str) -> Iterator[Pace]:
     pace = Pace(source.monotonic, source.pass_seconds)
     former = clock.use(source)
     try:
-        with mock.patch.object(time, "sleep", pace.wait):
+        with _sleeping(pace):
             yield pace
     finally:
         clock.use(former)
+
+
+@contextmanager
+def _sleeping(pace: Pace) -> Iterator[None]:
+    """`time.sleep` at this pace for who plays here and the threads that begin meanwhile. Those that were there before sleep
+    as ever: they have no part in the play, and would move its clock."""
+    others = set(threading.enumerate()) - {threading.current_thread()}
+
+    def sleep(seconds: float) -> None:
+        (_sleep if threading.current_thread() in others else pace.wait)(seconds)
+
+    with mock.patch.object(time, "sleep", sleep):
+        yield
 
 
 class _FixedSource(clock.FixedSource):

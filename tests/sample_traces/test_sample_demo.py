@@ -1,8 +1,9 @@
 """The demo plays the loops as a newcomer's own programs, and leaves no trace in the process that does it."""
 
+import threading
 import time
 
-from looptape.sample_traces import demo, loops
+from looptape.sample_traces import demo, loops, stage
 from looptape.tracer import clock, facts, process
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import Filter, open_store
@@ -50,3 +51,27 @@ def test_with_recording_off_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setenv("LOOPTAPE", "off")
     assert demo.record(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_thread_that_has_no_part_in_the_play_sleeps_as_ever_and_moves_no_clock():
+    go, slept = threading.Event(), []
+
+    def aside():
+        go.wait(60)
+        begun = time.monotonic()
+        time.sleep(0.05)
+        slept.append(time.monotonic() - begun)
+
+    thread = threading.Thread(target=aside)
+    thread.start()
+    with stage.fixed(1_000_000, "ab") as pace:
+        go.set()
+        thread.join()
+        assert pace.now() == 1.0
+        time.sleep(7)
+        assert pace.now() == 8.0
+        own = threading.Thread(target=time.sleep, args=(2,))
+        own.start()
+        own.join()
+        assert pace.now() == 10.0
+    assert slept[0] >= 0.05
