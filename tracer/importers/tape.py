@@ -49,6 +49,7 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
     """The records as they stand, secrets removed, followed by the ends of what was cut off."""
     runs: dict[str, _Run] = {}
     renamed: dict[str, str] = {}
+    written = any(map(_is_written, source.files))  # asked first: what a writer adds and then goes is read the next time
     for number, record in ci_tape.restored(objects(source.lines(), notes), ids=True):
         kind = record.get("kind")
         notes.line = number
@@ -74,7 +75,7 @@ def records(source: Source, notes: Notes, context: Context) -> Iterator[tape.Rec
             _follow(runs.setdefault(record["run"], _Run()), record)
         yield record
     notes.line = 0
-    if not any(map(_is_written, source.files)):
+    if not written:
         yield from _ends(runs, notes)
     _count(runs, notes)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,9 @@ from looptape.tracer import tape as tapes
 from looptape.tracer.canonical import digest
 from looptape.tracer.errors import LooptapeError
 from looptape.tracer.importers import tape
+from looptape.tracer.importers.reading import objects
+from looptape.tracer.importers.report import Notes
+from looptape.tracer.journal import Journal
 
 RUN = "00112233445566aa"
 
@@ -54,6 +59,24 @@ def test_a_journal_that_is_written_right_now_is_not_cut_off(tmp_path: Path) -> N
         fcntl.flock(writer, fcntl.LOCK_EX)
         assert read(tape, path).of("run_end") == []
     assert read(tape, path).end()[0] == "interrupted"
+
+
+def test_a_run_whose_writer_ends_it_while_the_journal_is_read_is_not_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path)
+    journal.write([{"kind": "run_start", "run": RUN, "at": 1}, *_turn(1, "{}")])
+
+    def ended(lines: Iterable[Any], notes: Notes) -> Iterator[Any]:
+        yield from objects(lines, notes)
+        journal.write([{"kind": "run_end", "run": RUN, "at": 3, "status": "completed", "reason": "end_turn"}])
+        journal.close()
+
+    monkeypatch.setattr(tape, "objects", ended)
+    path = journal.path
+    assert read(tape, path).of("run_end") == []
+    monkeypatch.undo()
+    assert read(tape, path).end() == ("completed", "end_turn")
 
 
 def test_a_newer_tape_is_refused_in_one_line() -> None:
