@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import import_path
 from .context import Context, Source
-from .growth import Growth, Mark
+from .growth import Growth, Mark, Replaced
 
 if TYPE_CHECKING:
     from . import Store
@@ -33,13 +33,16 @@ def import_growth(
     if not _is_plain(path):
         return import_path(store, path, strict=strict, context=context), None
     growth = Growth(known)
-    reports = import_path(
-        store,
-        Source(str(path), (path,), growth=growth),
-        format=known.format if known else None,
-        strict=strict,
-        context=context,
-    )
+    try:
+        reports = import_path(
+            store,
+            Source(str(path), (path,), growth=growth),
+            format=known.format if known else None,
+            strict=strict,
+            context=context,
+        )
+    except Replaced:
+        return import_growth(store, path, None, context, strict=strict)
     return reports, growth.mark()
 
 

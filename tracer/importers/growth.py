@@ -63,11 +63,19 @@ class Mark:
         """
         try:
             with path.open("rb") as file:
-                stat = os.fstat(file.fileno())
-                same = (stat.st_dev, stat.st_ino) == (self.device, self.inode) and stat.st_size >= self.offset
-                return same and _sample(file, self.offset) == self.sample
+                return self.begins(file)
         except OSError:
             return False
+
+    def begins(self, file: IO[bytes]) -> bool:
+        """The same of a file that is open."""
+        stat = os.fstat(file.fileno())
+        same = (stat.st_dev, stat.st_ino) == (self.device, self.inode) and stat.st_size >= self.offset
+        return same and _sample(file, self.offset) == self.sample
+
+
+class Replaced(Exception):
+    """The file that was opened is no longer the one that was marked, though it was a moment ago."""
 
 
 class Growth:
@@ -108,7 +116,9 @@ class Growth:
         self._from, self._offset, self._lines = None, 0, 0
 
     def read(self, stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
-        """Numbered lines of the file from the mark on."""
+        """Numbered lines of the file from the mark on. Raises Replaced."""
+        if self._from is not None and not self._from.begins(stream):
+            raise Replaced
         stream.seek(self._offset)
         before = self._lines
         for number, raw in reading.lines(stream):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -32,10 +34,14 @@ def save(path: Path, mark: Mark | None, home: Path | None = None) -> None:
         return
     paths.make_private(place.parent)
     facts = {name: value for name, value in asdict(mark).items() if name != "state"}
-    new = place.with_suffix(".new")
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(json.dumps(facts).encode() + b"\n" + mark.state)
-    new.replace(place)
+    number, new = tempfile.mkstemp(prefix=f"{place.stem}-", suffix=".new", dir=place.parent)  # another may save it too
+    try:
+        with open(number, "wb") as file:
+            file.write(json.dumps(facts).encode() + b"\n" + mark.state)
+        os.replace(new, place)
+    except BaseException:
+        os.unlink(new)
+        raise
 
 
 def tidy(home: Path | None = None) -> None:
@@ -43,8 +49,9 @@ def tidy(home: Path | None = None) -> None:
     before = time.time() - KEPT_DAYS * 86_400
     try:
         for entry in os.scandir(_folder(home)):
-            if entry.stat().st_mtime < before:
-                os.unlink(entry.path)
+            with suppress(FileNotFoundError):  # another process tidies too
+                if entry.stat().st_mtime < before:
+                    os.unlink(entry.path)
     except OSError:
         pass
 

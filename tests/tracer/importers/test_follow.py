@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from claude_session import SESSION, SessionLines, call, tokens
 from codex_rollout import Rollout, old_style
 from looptape.tracer.errors import LooptapeError
-from looptape.tracer.importers import import_path, marks
+from looptape.tracer.importers import follow, import_path, marks
 from looptape.tracer.importers.follow import import_growth, unread
 from looptape.tracer.importers.growth import Mark
 from looptape.tracer.store import Store, memory_store
@@ -227,6 +228,24 @@ def test_a_file_that_is_no_longer_the_same_is_read_whole(change, lines, tmp_path
     assert again(tmp_path / f"{SESSION}.jsonl", change) == lines
 
 
+@pytest.mark.parametrize("change", [cut, rewritten, put_in_its_place])
+def test_a_file_that_changes_between_the_look_at_it_and_its_reading_is_read_whole(change, tmp_path, monkeypatch):
+    path = tmp_path / f"{SESSION}.jsonl"
+    store, mark, _ = begun(path)
+    real = follow._holds
+
+    def changed(*asked: Any) -> bool:
+        change(path)
+        return real(*asked)
+
+    monkeypatch.setattr(follow, "_holds", changed)
+    with store:
+        (report,), after = import_growth(store, path, mark)
+    assert report.counts["lines"] == len(path.read_text().splitlines())
+    assert after is not None
+    assert after.fits(path)
+
+
 class Hostile:
     """What a pickle can do to those who trust it."""
 
@@ -299,3 +318,20 @@ def test_a_mark_is_kept_in_a_private_file_and_read_back(tmp_path):
     ]
     marks.save(path, None, home)
     assert marks.load(path, home) is None
+
+
+def test_two_that_save_the_same_mark_at_once_leave_a_whole_one(tmp_path, monkeypatch):
+    path, home = tmp_path / f"{SESSION}.jsonl", tmp_path / "home"
+    store, mark, _ = begun(path)
+    store.close()
+    real = os.replace
+
+    def both(source, target):
+        monkeypatch.setattr(os, "replace", real)
+        marks.save(path, replace(mark, lines=1), home)
+        os.replace(source, target)
+
+    monkeypatch.setattr(os, "replace", both)
+    marks.save(path, mark, home)
+    assert marks.load(path, home) == mark
+    assert len(list((home / "followed").iterdir())) == 1
