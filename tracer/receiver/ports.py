@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,9 +114,14 @@ def _processes() -> list[int]:
 def _holds(pid: int, inodes: set[str]) -> bool:
     folder = f"/proc/{pid}/fd"
     try:
-        return any(os.readlink(f"{folder}/{fd}") in inodes for fd in os.listdir(folder))
+        names = os.listdir(folder)
     except OSError:  # not ours to look at, or gone
         return False
+    for name in names:
+        with suppress(OSError):  # closed just now: the others are still there
+            if os.readlink(f"{folder}/{name}") in inodes:
+                return True
+    return False
 
 
 def _named(pid: int) -> str:
