@@ -74,7 +74,16 @@ def told_to_end() -> Iterator[None]:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    for con in list(_open):
+    for con in _known():
         with suppress(Exception):  # closed meanwhile
             con.interrupt()
     raise KeyboardInterrupt
+
+
+def _known() -> list[Any]:
+    """The connections of now. A thread may open one in that very moment; a lock could be held by who is interrupted."""
+    while True:
+        try:
+            return list(_open)
+        except RuntimeError:  # it grew while we looked
+            continue
