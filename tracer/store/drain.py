@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,8 +74,9 @@ def checkpoint(con: Connection, home: Path) -> None:
     if not folder.is_dir():
         return
     for file in folder.glob("*.jsonl"):
-        if finished.get(file.name, -1) >= file.stat().st_size:
-            file.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # somebody removed it meanwhile
+            if finished.get(file.name, -1) >= file.stat().st_size:
+                file.unlink()
 
 
 def _commit(con: Connection, lines: list[Line], report: SyncReport, runs: set[str]) -> None:

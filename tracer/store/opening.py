@@ -94,11 +94,15 @@ def _bring_up_to_date(
 
 def _overdue(home: Path) -> bool:
     """True when so much waits for a checkpoint that even a screen should do one."""
-    log = home / "store.duckdb.wal"
-    drained = (
-        sum(f.stat().st_size for f in paths.done_dir(home).glob("*.jsonl")) if paths.done_dir(home).is_dir() else 0
-    )
-    return drained > CHECKPOINT_BYTES or (log.exists() and log.stat().st_size > CHECKPOINT_BYTES)
+    drained = sum(map(_size, paths.done_dir(home).glob("*.jsonl"))) if paths.done_dir(home).is_dir() else 0
+    return drained > CHECKPOINT_BYTES or _size(home / "store.duckdb.wal") > CHECKPOINT_BYTES
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # not there, or removed just now
+        return 0
 
 
 def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool, store: Store | None) -> bool:

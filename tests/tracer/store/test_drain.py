@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -280,3 +281,23 @@ def test_a_journal_that_somebody_removes_while_it_is_looked_at_costs_no_command(
     monkeypatch.setattr(journals, moment, removed)
     with open_store(tmp_path) as store:
         assert [run.id for run in store.runs()] == ["b" * 16]
+
+
+def test_a_drained_journal_that_somebody_removes_before_the_checkpoint_does_costs_no_command(tmp_path, monkeypatch):
+    for run in "ab":
+        long_tape.journal(tmp_path, f"w{run}", [tape.line(r) for r in long_tape.records(run * 16, turns=1)])
+    real = Path.glob
+
+    def removed(folder, pattern):
+        found = list(real(folder, pattern))
+        if folder == paths.done_dir(tmp_path):
+            found[0].unlink()
+        return found
+
+    with open_store(tmp_path, checkpoint=False) as store:
+        assert len(list(paths.done_dir(tmp_path).iterdir())) == 2
+        monkeypatch.setattr(Path, "glob", removed)
+        store.checkpoint()
+        monkeypatch.undo()
+        assert len(store.runs()) == 2
+    assert list(paths.done_dir(tmp_path).iterdir()) == []
