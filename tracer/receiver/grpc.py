@@ -18,6 +18,7 @@ from h2.events import (
     ConnectionTerminated,
     DataReceived,
     Event,
+    RemoteSettingsChanged,
     RequestReceived,
     StreamEnded,
     StreamReset,
@@ -85,6 +86,7 @@ class _Connection(asyncio.Protocol):
         self._h2.local_settings = Settings(client=False, initial_values=given)
         self._calls: dict[int, _Call] = {}
         self._transport: Any = None
+        self._greeted = False
         self.tasks: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -102,8 +104,9 @@ class _Connection(asyncio.Protocol):
         try:
             for event in self._h2.receive_data(data):
                 self._event(event)
-        except (ProtocolError, ValueError):  # a browser, an exporter at the wrong port
-            self._side.intake.stray("what came to the gRPC port is no gRPC (HTTP, which has a port of its own?)")
+        except (ProtocolError, ValueError):  # a browser, an exporter at the wrong port; or what came behind a goodbye
+            if not self._greeted:
+                self._side.intake.stray("what came to the gRPC port is no gRPC (HTTP, which has a port of its own?)")
             self._flush()
             self._transport.close()
             return
@@ -119,7 +122,9 @@ class _Connection(asyncio.Protocol):
         self._transport.close()
 
     def _event(self, event: Event) -> None:
-        if isinstance(event, RequestReceived):
+        if isinstance(event, RemoteSettingsChanged):
+            self._greeted = True
+        elif isinstance(event, RequestReceived):
             self._begin(event.stream_id, dict(event.headers))
         elif isinstance(event, DataReceived):
             self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)

@@ -9,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 
-from looptape.tracer.receiver.grpc import PATHS
+from looptape.tracer.receiver.grpc import PATHS, GrpcSide
 from looptape.tracer.receiver.refusal import MAX_BODY
 from receiving import raw, receiver
 
@@ -45,7 +47,7 @@ def bare(receiving, data, path=TRACES, **options):
     """A call with these octets as its message."""
     same = lambda octets: octets  # noqa: E731
     with channel(receiving, **options) as open_channel:
-        return open_channel.unary_unary(path, request_serializer=same, response_deserializer=same)(data, timeout=20)
+        return open_channel.unary_unary(path, request_serializer=same, response_deserializer=same)(data, timeout=60)
 
 
 def refusal(receiving, data, path=TRACES, **options):
@@ -61,7 +63,7 @@ def test_calls_of_several_clients_at_once_are_all_kept(tmp_path):
             with channel(receiving) as one:
                 stub = trace_service_pb2_grpc.TraceServiceStub(one)
                 calls = [stub.Export.future(request(first=100 * number + i, size=1000)) for i in range(10)]
-                return [call.result(timeout=20) for call in calls]
+                return [call.result(timeout=60) for call in calls]
 
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(client, range(1, 5)))
@@ -75,7 +77,7 @@ def test_what_was_acknowledged_is_kept_when_it_stops_while_clients_send(tmp_path
         with channel(receiving) as one:
             stub = trace_service_pb2_grpc.TraceServiceStub(one)
             for trace in range(number, number + 100_000):
-                stub.Export(request(first=trace, size=1000), timeout=20)
+                stub.Export(request(first=trace, size=1000), timeout=60)
                 acknowledged(trace)
 
     def http_client(number):
@@ -91,9 +93,9 @@ def test_what_was_acknowledged_is_kept_when_it_stops_while_clients_send(tmp_path
 
     with receiver(tmp_path) as receiving, ThreadPoolExecutor(4) as pool:
         sending = [pool.submit((grpc_client, http_client)[i % 2], 1_000_000 * (i + 1)) for i in range(4)]
-        assert flowing.wait(20)
+        assert flowing.wait(60)
         code, err = receiving.stop()
-        ends = [type(client.exception(timeout=30)) for client in sending]
+        ends = [type(client.exception(timeout=120)) for client in sending]
     assert (code, "Traceback" in err) == (0, False)
     assert all(issubclass(end, grpc.RpcError | OSError | http.client.HTTPException) for end in ends), ends
     assert kept <= {int(item["traceId"], 16) for item in raw(tmp_path)}
@@ -102,8 +104,8 @@ def test_what_was_acknowledged_is_kept_when_it_stops_while_clients_send(tmp_path
 def test_a_large_message_passes_the_flow_control(tmp_path):
     with receiver(tmp_path) as receiving, channel(receiving) as one:
         stub = trace_service_pb2_grpc.TraceServiceStub(one)
-        stub.Export(request(3, size=5 << 20), timeout=30)
-        stub.Export(request(2, size=5 << 20, first=10), timeout=30, compression=grpc.Compression.Gzip)
+        stub.Export(request(3, size=5 << 20), timeout=60)
+        stub.Export(request(2, size=5 << 20, first=10), timeout=60, compression=grpc.Compression.Gzip)
         assert len(raw(tmp_path)) == 5
 
 
@@ -114,7 +116,7 @@ def test_logs_and_metrics_have_their_services(shared):
     assert bare(shared, made.SerializeToString(), path) == b""
     with channel(shared) as one:
         metrics_service_pb2_grpc.MetricsServiceStub(one).Export(
-            metrics_service_pb2.ExportMetricsServiceRequest(), timeout=20
+            metrics_service_pb2.ExportMetricsServiceRequest(), timeout=60
         )
 
 
@@ -138,7 +140,7 @@ def test_what_is_too_large_is_refused_also_when_it_is_packed(shared):
     with channel(shared, **limits) as one:
         call = one.unary_unary(TRACES, request_serializer=bytes, response_deserializer=bytes)
         with pytest.raises(grpc.RpcError) as caught:
-            call(bytes(MAX_BODY + 1), timeout=20, compression=grpc.Compression.Gzip)
+            call(bytes(MAX_BODY + 1), timeout=60, compression=grpc.Compression.Gzip)
     assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "64 MB" in caught.value.details()
 
@@ -153,5 +155,36 @@ def test_after_a_refusal_the_same_connection_serves_on(shared):
     with channel(shared) as one:
         stub = trace_service_pb2_grpc.TraceServiceStub(one)
         with pytest.raises(grpc.RpcError):
-            one.unary_unary("/some.Service/Method")(b"x" * 100_000, timeout=20)
-        stub.Export(request(first=77), timeout=20)
+            one.unary_unary("/some.Service/Method")(b"x" * 100_000, timeout=60)
+        stub.Export(request(first=77), timeout=60)
+
+
+def test_a_client_that_says_goodbye_and_one_thing_more_in_a_breath_is_no_stranger():
+    class Intake:
+        strays = []
+
+        def stray(self, text):
+            self.strays.append(text)
+
+    class Transport:
+        closed = False
+
+        def write(self, data):
+            pass
+
+        def is_closing(self):
+            return self.closed
+
+        def close(self):
+            self.closed = True
+
+    client, transport = H2Connection(H2Configuration(client_side=True)), Transport()
+    client.initiate_connection()
+    connection = GrpcSide(Intake(), None, None, ())()
+    connection.connection_made(transport)
+    connection.data_received(client.data_to_send())
+    client.ping(b"12345678")
+    ping = client.data_to_send()
+    client.close_connection()
+    connection.data_received(client.data_to_send() + ping)
+    assert (transport.closed, Intake.strays) == (True, [])
