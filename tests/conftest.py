@@ -32,7 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["LOOPTAPE_HOME"] = config.stash[_home].name
     os.environ["XDG_CONFIG_HOME"] = os.path.join(config.stash[_home].name, "config")
     hypothesis.settings.register_profile(
-        "looptape", deadline=None, max_examples=examples.examples(100), derandomize=not examples.full()
+        "looptape",
+        deadline=None,
+        max_examples=examples.examples(100),
+        derandomize=not examples.full(),
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],  # a second on the clock, which a busy machine takes
     )
     hypothesis.settings.load_profile("looptape")
     gc.disable()  # collecting tests makes objects that stay: looking at them again and again is a fifth of the time

@@ -28,7 +28,7 @@ class Receiver:
         )
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(self.process.communicate(timeout=20)[1])
+            raise RuntimeError(self.process.communicate(timeout=60)[1])
         self.said = json.loads(line)
         self.port = self.said["http_port"]
         self.grpc = self.said["grpc_port"]
@@ -40,7 +40,7 @@ class Receiver:
         named = {"content-type": kind, **{k.replace("_", "-"): v for k, v in headers.items()}}
         request = urllib.request.Request(self.url + path, data, named, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read(), answer.headers
         except urllib.error.HTTPError as refused:
             return refused.code, refused.read(), refused.headers
@@ -48,12 +48,12 @@ class Receiver:
     def stop(self, number=signal.SIGTERM):
         """Exit code and what it said on stderr."""
         self.process.send_signal(number)
-        err = self.process.communicate(timeout=20)[1]
+        err = self.process.communicate(timeout=60)[1]
         return self.process.returncode, err
 
     def kill(self):
         self.process.kill()
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=60)
 
     def rows(self):
         """(signal, span name or log's event) of what was stored."""

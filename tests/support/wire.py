@@ -6,7 +6,7 @@ import urllib.error
 import urllib.request
 
 
-def post(url, body, timeout=10):
+def post(url, body, timeout=60):
     """Status, headers and decoded text of one POST."""
     headers = {"content-type": "application/json", "x-api-key": "test"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import socket
@@ -20,17 +21,19 @@ SMALL = json.dumps(export(chat(1, [user("hi")], "yo"))).encode()
 
 
 class Collector:
-    """Another OTLP endpoint: remembers (path, headers, octets); answers with these statuses in turn, then 200."""
+    """Another OTLP endpoint: answers with these statuses in turn, then 200, as soon as it is free; remembers what it has
+    answered: (path, headers, octets)."""
 
     def __init__(self):
-        self.got, self.statuses, self.delay = [], [], 0.0
+        self.got, self.statuses, self.free = [], [], threading.Event()
+        self.free.set()
         self.httpd = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"of": self}))
         self.httpd.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.httpd.server_address[1]}"
         threading.Thread(target=self.httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def wait(self, count):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while len(self.got) < count and time.monotonic() < end:
             time.sleep(0.02)
         return self.got
@@ -45,17 +48,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        time.sleep(self.of.delay)
-        self.of.got.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        self.of.free.wait(60)
         self.send_response(self.of.statuses.pop(0) if self.of.statuses else 200)
         self.send_header("content-length", "0")
         self.end_headers()
+        self.of.got.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
 
 
 @pytest.fixture
 def collector():
     made = Collector()
     yield made
+    made.free.set()
     made.httpd.shutdown()
     made.httpd.server_close()
 
@@ -102,9 +106,10 @@ def test_refused_requests_are_not_passed_on(tmp_path, collector):
 
 
 def test_nobody_waits_for_an_endpoint_that_is_gone_and_it_is_said_once(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
+    with socket.socket() as closed, contextlib.ExitStack() as stack:
+        closed.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else, the receiver least of all, gets the port
         port = closed.getsockname()[1]
-    with receiver(tmp_path, "--forward", f"http://127.0.0.1:{port}") as receiving:
+        receiving = stack.enter_context(receiver(tmp_path, "--forward", f"http://127.0.0.1:{port}"))
         for _ in range(5):
             assert receiving.post(SMALL)[0] == 200
         code, err = receiving.stop()
@@ -115,7 +120,7 @@ def test_nobody_waits_for_an_endpoint_that_is_gone_and_it_is_said_once(tmp_path)
 
 
 def test_nobody_waits_for_a_slow_endpoint(tmp_path, collector):
-    collector.delay = 1.5
+    collector.free.clear()
     with receiver(tmp_path, "--forward", collector.url) as receiving:
         for _ in range(3):
             assert receiving.post(SMALL)[0] == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -62,8 +63,10 @@ def test_a_page_of_this_machine_may_send(shared):
 
 
 def test_it_listens_on_loopback_alone(shared):
-    own = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
-    outside = [address for address in own if not address.startswith("127.")]
+    own = []
+    with contextlib.suppress(socket.gaierror):  # a machine whose name nobody knows
+        own = socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
+    outside = {info[4][0] for info in own if not str(info[4][0]).startswith("127.")}
     for address in outside:
         for port in (shared.port, shared.grpc):
             with pytest.raises(OSError):  # noqa: PT011 - refused or unreachable, as the machine has it
@@ -88,17 +91,19 @@ def test_folder_and_files_are_for_their_owner_alone(tmp_path):
 
 
 def test_a_body_of_a_gigabyte_is_refused_before_it_is_read(shared):
-    with socket.create_connection(("127.0.0.1", shared.port), timeout=10) as raw_socket:
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as raw_socket:
         head = f"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {1 << 30}\r\n\r\n"
         raw_socket.sendall(head.encode() + b"{")
-        answer = raw_socket.recv(65536)
+        answer = b""
+        while b"64 MB" not in answer and (part := raw_socket.recv(65536)):  # its head may come before the rest
+            answer += part
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"64 MB" in answer
 
 
 def test_a_gigabyte_that_does_not_say_its_length_is_refused_when_the_limit_is_reached(shared):
     sent = 0
-    with socket.create_connection(("127.0.0.1", shared.port), timeout=20) as raw_socket:
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as raw_socket:
         head = "POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
         raw_socket.sendall(head.encode())
         piece = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
@@ -193,7 +198,7 @@ def test_two_servers_speak_the_wrong_protocol_without_harm(shared):
         (shared.grpc, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"),
         (shared.port, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     ):
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as raw_socket:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as raw_socket:
             raw_socket.sendall(words)
             while raw_socket.recv(65536):
                 pass
@@ -207,7 +212,7 @@ def test_the_wrong_port_is_a_line_for_people_said_once(tmp_path):
             (made.port, b"POST /v1/traces HTTP/1.1\r\n\r\n"),
             (made.port, b"\x16\x03\x01\x02\x00\x01\x00"),
         ) * 2:
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as raw_socket:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as raw_socket:
                 raw_socket.sendall(words)
                 while raw_socket.recv(65536):
                     pass
@@ -227,5 +232,5 @@ def test_clients_that_vanish_in_the_middle_do_no_harm(shared):
             os.urandom(200),
             b"",
         ):
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as raw_socket:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as raw_socket:
                 raw_socket.sendall(cut)
