@@ -179,7 +179,9 @@ def _looked_at(files: list[Path], known: Mapping[str, Row]) -> Iterator[Journal]
         read = (row["bytes"], row["lines"]) if row else (0, 0)
         alive = _locked(file)  # before the size: what a writer adds and then dies is read the next time
         with suppress(FileNotFoundError):  # its writer could not begin it after all, or somebody removed it
-            yield Journal(file, file.stat().st_size, alive, *read)
+            size = file.stat().st_size
+            # one that had just made the file may have locked it and begun since: asked again, it holds it
+            yield Journal(file, size, alive or (size > 0 and _locked(file)), *read)
 
 
 def _opened(file: Path) -> IO[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -264,6 +265,31 @@ def test_a_writer_that_goes_on_in_a_new_piece_while_it_is_looked_at_lives(tmp_pa
         assert (store.run("a" * 16).status, store.notices) == ("running", [])
     assert len(list(tmp_path.glob("*/*.jsonl"))) == 2
     journal.close()
+
+
+def test_a_writer_that_locks_its_new_journal_just_after_it_was_looked_at_lives(tmp_path, monkeypatch):
+    sync(tmp_path)
+    path = long_tape.journal(tmp_path, "w0", []).with_name("w1.jsonl")
+    writer = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+    records = [tape.header(journal="w1", pid=1, started_at=1), *long_tape.records(turns=1, ended=False)]
+    real, looks = journals._locked, []
+
+    def locked_then(file):
+        found = real(file)
+        if file == path:
+            looks.append(found)
+            if len(looks) == 2:  # the first look only tells that there is something to drain
+                fcntl.flock(writer, fcntl.LOCK_EX)
+                os.write(writer, b"".join(map(tape.line, records)))
+        return found
+
+    monkeypatch.setattr(journals, "_locked", locked_then)
+    with open_store(tmp_path) as store:
+        assert (store.run("a" * 16).status, store.notices) == ("running", [])
+    assert path.exists(), "it is not taken away from its writer"
+    os.close(writer)
+    with open_store(tmp_path) as store:
+        assert store.run("a" * 16).status == "interrupted"
 
 
 @pytest.mark.parametrize("moment", ["_locked", "_begun"])
