@@ -48,6 +48,7 @@ def samples(
 
     Raises:
         UsageError: ``count`` is not positive.
+        Exception: What ``told`` raised; the other samples are stopped then.
     """
     if count < 1:
         raise UsageError("bad-samples", f"{count} samples cannot be run", "Say at least 1")
@@ -73,6 +74,8 @@ def samples(
     except KeyboardInterrupt:
         hooks.stop.set()
         work.wait()
+    if work.broken:
+        raise work.broken[0]
     return spread([o for o in work.outcomes if o is not None], tuple(sorted(work.failures)), checked=check is not None)
 
 
@@ -104,6 +107,7 @@ class _Work:
     def __init__(self, count: int) -> None:
         self.outcomes: list[Outcome | None] = [None] * count
         self.failures: list[str] = []
+        self.broken: list[BaseException] = []
         self._next = iter(range(count))
         self._lock = threading.Lock()
         self._workers = 0
@@ -121,16 +125,21 @@ class _Work:
             pass
 
     def _take(self, one: Callable[[int], None], hooks: Hooks) -> None:
-        while not hooks.stop.is_set():
+        try:
+            while not hooks.stop.is_set():
+                with self._lock:
+                    index = next(self._next, None)
+                if index is None:
+                    break
+                one(index)
+        except BaseException as error:  # whoever waits must hear of it, and that nobody works any more
+            self.broken.append(error)
+            hooks.stop.set()
+        finally:
             with self._lock:
-                index = next(self._next, None)
-            if index is None:
-                break
-            one(index)
-        with self._lock:
-            self._workers -= 1
-            if not self._workers:
-                self._idle.set()
+                self._workers -= 1
+                if not self._workers:
+                    self._idle.set()
 
 
 def _checked(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
-import time
 
 import pytest
 
+from crowd import Crowd
 from engine_runs import call, calls, says, start
 from looptape.replay.engine import Hooks, Policy
 from looptape.replay.engine.models.scripted import Scripted
@@ -58,20 +57,15 @@ def test_the_spread_tells_reasons_turns_cost_texts_and_passes(engine, varied):
 
 
 def test_samples_run_at_the_same_time_up_to_the_given_number(engine):
-    running, most, lock = [0], [0], threading.Lock()
+    crowd = Crowd(2)
 
     def work(q: str) -> str:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        time.sleep(0.03)
-        with lock:
-            running[0] -= 1
-        return q
+        with crowd.inside():
+            return q
 
     model = Scripted([calls(call("work", q="a")), says("ok")])
     found = samples(start(), 6, model, Registry([work]), at_once=2)
-    assert most[0] == 2
+    assert crowd.most == 2
     assert [o.turns for o in found.outcomes] == [2] * 6
     for run in engine.runs():
         assert [c.result for c in run.turns[0].tool_calls] == ["a"], "each result is in its own run"
@@ -86,6 +80,18 @@ def test_a_sample_that_breaks_costs_the_others_nothing(engine):
     found = samples(start(), 3, Scripted([says("ok")]), TOOLS, hooks=Hooks(observer=observer), at_once=1)
     assert found.failures == ("sample 1: ZeroDivisionError: guard",)
     assert len(found.outcomes) == 2
+
+
+@pytest.mark.parametrize("trouble", [BrokenPipeError("nobody reads"), SystemExit(3)], ids=["told", "check"])
+def test_what_breaks_a_worker_itself_ends_the_others_and_is_raised_nobody_waits_for_ever(engine, trouble):
+    def breaks(*_):
+        raise trouble
+
+    how = {"told": breaks} if isinstance(trouble, Exception) else {"check": breaks}
+    hooks = Hooks()
+    with pytest.raises(type(trouble)):
+        samples(start(), 9, Scripted([says("ok")]), TOOLS, hooks=hooks, at_once=2, **how)
+    assert hooks.stop.is_set()
 
 
 def test_a_run_without_a_price_leaves_no_cost_range(engine):
