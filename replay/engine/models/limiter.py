@@ -84,6 +84,8 @@ class Limiter:
                 waiter.sleep(pause)
                 continue
             with self._changed:
+                if self._clock() < self._not_before:
+                    continue  # another was refused since it was looked at
                 if self._flying < self._allowed:
                     self._flying += 1
                     return

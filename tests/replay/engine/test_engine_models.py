@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 
 import pytest
 
+from crowd import Crowd
 from engine_runs import ANTHROPIC, CHAT, RESPONSES, Waits, call, calls, says, start
 from fakellm import Call, FakeLLM, Scenario, Step
 from looptape.replay.engine import Hooks, Policy
@@ -121,14 +121,14 @@ def test_too_long_a_prompt_is_told_from_other_refusals():
     ) as server:
         for api in (ANTHROPIC, CHAT):
             with pytest.raises(ModelError) as found:
-                live(server, api).ask(start(api).body, api=api, turn=1, timeout=5)
+                live(server, api).ask(start(api).body, api=api, turn=1, timeout=60)
             assert (found.value.too_long, found.value.transient) == (True, False)
 
 
 def test_what_the_request_holds_is_sent_as_it_stands():
     with FakeLLM({"s": Scenario([Step(text="84")])}, strict=False) as server:
         body = {**start().body, "temperature": 0.25, "metadata": {"user_id": "u"}, "some_new_field": {"a": 1}}
-        live(server, ANTHROPIC, model=None).ask(body, api=ANTHROPIC, turn=1, timeout=5)
+        live(server, ANTHROPIC, model=None).ask(body, api=ANTHROPIC, turn=1, timeout=60)
         assert server.log[0]["body"] == body
         assert server.log[0]["headers"]["anthropic-version"]
 
@@ -202,6 +202,22 @@ def test_who_is_told_to_wait_makes_every_run_on_that_server_wait(engine):
     assert waits.slept == [7.5]
 
 
+def test_who_saw_that_nobody_waits_looks_again_when_another_is_refused_in_that_moment(engine, monkeypatch):
+    waits = Waits()
+    shared = Limiter(clock=waits.clock)
+    look, refusals = shared.wait_seconds, [7.5]
+
+    def refused_meanwhile():
+        seconds = look()
+        if refusals:
+            shared.refused(refusals.pop())
+        return seconds
+
+    monkeypatch.setattr(shared, "wait_seconds", refused_meanwhile)
+    with shared.turn(Waiter(waits.hooks())):
+        assert waits.slept == [7.5]
+
+
 def test_models_of_one_server_share_a_limiter_and_those_of_others_do_not():
     assert limiting.shared("openai http://a") is limiting.shared("openai http://a")
     assert limiting.shared("openai http://a") is not limiting.shared("openai http://b")
@@ -218,23 +234,18 @@ def test_a_refusal_halves_what_is_in_flight_and_good_answers_widen_it_again():
 
 def test_no_more_requests_are_in_flight_than_allowed():
     shared, waiter = Limiter(2), Waiter(Hooks())
-    flying, most, lock = [0], [0], threading.Lock()
+    crowd = Crowd(2)
 
     def ask():
-        with shared.turn(waiter):
-            with lock:
-                flying[0] += 1
-                most[0] = max(most[0], flying[0])
-            time.sleep(0.02)
-            with lock:
-                flying[0] -= 1
+        with shared.turn(waiter), crowd.inside():
+            pass
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert most[0] == 2
+    assert crowd.most == 2
 
 
 @pytest.mark.parametrize(
