@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -62,7 +63,8 @@ def by_command(command: str, text: str, run: str, timeout: float, stop: threadin
                 return Judgement(False, "the check was stopped")
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has just ended; macOS says the second
+                os.killpg(process.pid, signal.SIGKILL)
     note = clean("".join(said)[-4000:], MAX_NOTE)
     if process.returncode == 0:
         return Judgement(True, note or None)

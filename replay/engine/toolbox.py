@@ -101,6 +101,10 @@ class ToolError(Exception):
         self.error_class = error_class or ("transient" if transient else "permanent")
 
 
+class TooLate(TimeoutError):
+    """Our own limit of time, not the tool's: whoever finds first that it is over, the model is told the same."""
+
+
 class ToolMiss(Exception):
     """No source has a result for this call (a recording that does not hold it); the text names the nearest."""
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .policy import Hooks
 
 _chance = random.Random()
+_POLL = 0.05
+"""Seconds between two looks at the second of two events."""
 
 
 class Interrupted(Exception):
@@ -23,8 +27,11 @@ class Waiter:
     deadline: float | None = None
     jitter: Callable[[], float] = field(default=_chance.random)
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float, over: threading.Event | None = None) -> None:
         """Waits so long, not past the deadline.
+
+        Args:
+            over: Another event that ends the wait as a set stop does.
 
         Raises:
             Interrupted: The run is to end.
@@ -34,8 +41,15 @@ class Waiter:
             seconds = max(0.0, left)
         if self.hooks.sleep is not None:
             self.hooks.sleep(seconds)
-        elif seconds > 0:
+        elif over is None:
             self.hooks.stop.wait(seconds)
+        else:
+            end = time.monotonic() + seconds
+            while (rest := end - time.monotonic()) > 0 and not over.is_set():
+                if self.hooks.stop.wait(min(_POLL, rest)):
+                    break
+        if over is not None and over.is_set():
+            raise Interrupted("stopped while it waited")
         self.check()
 
     def check(self) -> None:

@@ -12,12 +12,14 @@ from typing import Any, Protocol
 
 from ....tracer.live import call_key
 from ..policy import Policy
-from ..toolbox import Definition, ToolAsked, Toolbox, ToolMiss, ToolResult
+from ..toolbox import Definition, ToolAsked, TooLate, Toolbox, ToolMiss, ToolResult
 from ..waiting import Interrupted, Waiter
 from .checking import check, read_arguments, resolve
 from .telling import Failure, failure_of
 
 _POLL = 0.05
+_LAST_WORDS = 20.0
+"""Seconds in which calls that were interrupted may say so: they look every `_POLL`, but the machine may be busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Executor:
                 pass
         except BaseException:
             batch.over.set()
-            batch.idle.wait(1.0)  # each says that it was cancelled
+            batch.idle.wait(_LAST_WORDS)  # each says that it was cancelled
             raise
         if batch.broken:
             raise batch.broken[0]
@@ -169,7 +171,7 @@ class Executor:
             if left is not None and wait >= left:
                 return _told(failure, definition, attempt), None
             self.watch.retried(call, attempt, wait, failure.cause)
-            self.waiter.sleep(wait)
+            self.waiter.sleep(wait, over)  # what is over is not tried again, also where only this turn's calls end
 
     def _attempt(self, asked: ToolAsked, token: object, over: threading.Event) -> ToolResult:
         """One attempt in a thread of its own: what does not end in time is left behind."""
@@ -195,7 +197,7 @@ class Executor:
             if over.is_set() or self.waiter.hooks.stop.is_set():
                 raise Interrupted("stopped while a tool ran")
             if time.monotonic() >= end:
-                raise _Late(f"no result after {limit:g} s")
+                raise TooLate(f"no result after {limit:g} s")
         found = came[0]
         if isinstance(found, ToolResult):
             return found
@@ -242,12 +244,8 @@ class _Batch:
                 self.idle.set()
 
 
-class _Late(TimeoutError):
-    """Our own limit, not the tool's."""
-
-
 def _timed_out(asked: ToolAsked, error: TimeoutError) -> Failure:
-    if not isinstance(error, _Late):
+    if not isinstance(error, TooLate):
         return failure_of(error)
     return Failure("timed_out", f"{asked.name} gave {error}; it may still be running", "transient")
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from ....tracer import tape
 from ....tracer.errors import UsageError
 from ....tracer.model import SideEffect
-from ..toolbox import Definition, ToolAsked, ToolMiss, ToolResult
+from ..toolbox import Definition, ToolAsked, TooLate, ToolMiss, ToolResult
 from .signatures import KEY, schema_of
 
 _EFFECTS = ("read", "mutate", "poll", "bookkeeping")
@@ -148,7 +148,7 @@ def _awaited(value: Any, timeout: float) -> Any:
     except TimeoutError as error:
         if str(error):
             raise  # the tool's own
-        raise TimeoutError(f"no result after {timeout:g} s") from None
+        raise TooLate(f"no result after {timeout:g} s") from None
 
 
 def _callable_of(tool: Any) -> Any:

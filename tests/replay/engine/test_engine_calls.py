@@ -6,11 +6,11 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from collections import Counter
 
 import pytest
 
+from crowd import Crowd
 from engine_runs import CHAT, RESPONSES, Waits, call, calls, says, start, told
 from looptape.replay.engine import Policy
 from looptape.replay.engine.toolbox import ToolError
@@ -105,7 +105,7 @@ def test_a_schema_that_points_to_the_network_is_not_followed_and_said(engine):
 
 
 def test_parallel_calls_run_together_and_a_failed_one_costs_the_others_nothing(engine):
-    together = threading.Barrier(3, timeout=5)
+    together = threading.Barrier(3, timeout=60)
 
     def meet(n: int) -> str:
         together.wait()
@@ -129,7 +129,7 @@ def test_results_keep_the_order_of_the_calls_whatever_order_they_come_in(engine)
     gates[3].set()
 
     def wait(n: int) -> str:
-        assert gates[n].wait(5)
+        assert gates[n].wait(60)
         if n:
             gates[n - 1].set()
         return f"r{n}"
@@ -140,26 +140,22 @@ def test_results_keep_the_order_of_the_calls_whatever_order_they_come_in(engine)
 
 
 def test_no_more_calls_run_at_once_than_the_policy_says(engine):
-    running, most, lock = [0], [0], threading.Lock()
+    crowd = Crowd(2)
 
     def work(n: int) -> str:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        time.sleep(0.02)
-        with lock:
-            running[0] -= 1
-        return str(n)
+        with crowd.inside():
+            return str(n)
 
     engine.play([calls(*[call("work", f"c{n}", n=n) for n in range(6)]), says("ok")], [work], Policy(parallel=2))
-    assert most[0] == 2
+    assert crowd.most == 2
+    assert [c.result for c in engine.run().turns[0].tool_calls] == [str(n) for n in range(6)]
 
 
 def test_a_call_that_does_not_end_in_time_is_left_behind_and_told(engine):
     gate = threading.Event()
 
     def hang() -> str:
-        gate.wait(20)
+        gate.wait(60)
         return "late"
 
     tools = [{"function": hang, "timeout": 0.05}]
@@ -174,7 +170,7 @@ def test_a_call_that_does_not_end_in_time_is_left_behind_and_told(engine):
 def test_an_async_tool_is_awaited_and_cancelled_at_its_time_out(engine):
     import asyncio
 
-    ended = []
+    ended = threading.Event()
 
     async def quick(q: str) -> str:
         await asyncio.sleep(0)
@@ -182,21 +178,18 @@ def test_an_async_tool_is_awaited_and_cancelled_at_its_time_out(engine):
 
     async def slow() -> str:
         try:
-            await asyncio.sleep(20)
+            await asyncio.sleep(600)
         except asyncio.CancelledError:
-            ended.append("cancelled")
+            ended.set()
             raise
         return "late"
 
     engine.play([calls(call("quick", q="now"), call("slow")), says("ok")], [quick, {"function": slow, "timeout": 0.05}])
     run = engine.run()
     assert told(run, 1, 0) == "now"
-    assert told(run, 1, 1)["error"] in ("timed_out", "tool_failed")
+    assert told(run, 1, 1)["error"] == "timed_out"
     assert run.turns[0].tool_calls[1].error_class == "transient"
-    deadline = time.monotonic() + 5
-    while not ended and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert ended == ["cancelled"]
+    assert ended.wait(60)
 
 
 def failing(times: int, error: Exception, effect: str, counted: Counter, keyed: bool = False):

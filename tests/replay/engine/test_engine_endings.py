@@ -11,6 +11,7 @@ import pytest
 
 from engine_runs import Waits, call, calls, says, start
 from looptape.replay.engine import Advice, Hooks, Policy
+from looptape.replay.engine.goals import by_command
 from looptape.tracer.errors import LooptapeStop
 
 
@@ -86,10 +87,10 @@ def test_a_tool_never_runs_past_the_time_limit(engine):
     gate = threading.Event()
 
     def hang(q: str) -> str:
-        gate.wait(30)
+        gate.wait(600)
         return q
 
-    outcome = engine.play(forever, {"search": hang}, Policy(max_seconds=0.3, call_timeout=30))
+    outcome = engine.play(forever, {"search": hang}, Policy(max_seconds=0.3, call_timeout=600))
     gate.set()
     assert ended(engine, outcome)[:2] == ("seconds", "limit")
 
@@ -186,6 +187,18 @@ def test_a_goal_command_that_hangs_is_ended(engine):
     assert "no answer in 0.2 s" in outcome.detail
 
 
+def test_a_goal_command_that_ends_in_the_moment_in_which_it_is_to_be_killed_is_no_trouble(monkeypatch):
+    real = os.killpg
+
+    def late(group, number):
+        real(group, number)
+        raise ProcessLookupError(3, "No such process")
+
+    monkeypatch.setattr(os, "killpg", late)
+    said = by_command("sleep 60", "text", "run", 0.1)
+    assert (said.passed, said.note) == (False, "the check gave no answer in 0.1 s")
+
+
 def test_the_guard_sees_every_turn_and_stops_the_run(engine):
     seen = []
 
@@ -237,7 +250,7 @@ def test_an_interrupt_ends_it_with_the_running_call_cancelled(engine):
 
     def hang(q: str) -> str:
         os.kill(os.getpid(), signal.SIGINT)
-        gate.wait(30)
+        gate.wait(60)
         return q
 
     try:
@@ -248,6 +261,25 @@ def test_an_interrupt_ends_it_with_the_running_call_cancelled(engine):
     assert ended(engine, outcome)[:2] == ("user", "halted")
     call_made = engine.run().turns[0].tool_calls[0]
     assert (call_made.state, call_made.error_class) == ("cancelled", "cancelled")
+
+
+def test_a_call_that_waits_for_its_retry_is_not_made_again_when_the_turn_is_over(engine):
+    made, failed = [], threading.Event()
+
+    def flaky() -> str:
+        made.append(1)
+        failed.set()
+        raise ConnectionError("reset")
+
+    def interrupt() -> str:
+        assert failed.wait(60)
+        raise KeyboardInterrupt
+
+    tools = [{"function": flaky, "side_effect": "read"}, interrupt]
+    outcome = engine.play([calls(call("flaky"), call("interrupt"))], tools, Policy(backoff=20))
+    assert outcome.reason == "user"
+    assert len(made) == 1
+    assert {c.state for c in engine.run().turns[0].tool_calls} == {"cancelled"}
 
 
 def test_limits_are_recorded_with_the_run(engine):
