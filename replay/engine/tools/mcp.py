@@ -19,6 +19,8 @@ from ..toolbox import Definition, ToolAsked, ToolError, ToolMiss, ToolResult
 
 T = TypeVar("T")
 START_SECONDS = 30.0
+END_SECONDS = 20.0
+"""The MCP client gives a server 2 s to go, 2 s after SIGTERM, 2 s after SIGKILL: who leaves before that leaves it behind."""
 _CLOSED = -32000
 _GONE = "the MCP server has ended, its tools cannot run any more"
 _PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH")
@@ -31,7 +33,9 @@ class McpTools:
         self._command = command
         self._definitions: tuple[Definition, ...] = ()
         self._session: Any = None
-        self._gone = False
+        self._gone = self._over = False
+        self._handing = threading.Lock()
+        """Held while the loop is handed a call, and while it is said that it takes none any more (``_over``)."""
         self._stop = asyncio.Event()
         self._ready: Future[None] = Future()
         self._loop = asyncio.new_event_loop()
@@ -59,12 +63,13 @@ class McpTools:
         if self._gone or not self._thread.is_alive():
             raise ToolError(_GONE)
         meta = {"idempotencyKey": asked.key} if asked.key else None
-        work = self._session.call_tool(asked.name, dict(asked.arguments), read_timeout_seconds=asked.timeout, meta=meta)
-        try:
+        with self._handing:
+            if self._over:  # its loop ended between the question above and here
+                raise ToolError(_GONE)
+            work = self._session.call_tool(
+                asked.name, dict(asked.arguments), read_timeout_seconds=asked.timeout, meta=meta
+            )
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        except RuntimeError:  # its loop was closed between the question above and here
-            work.close()
-            raise ToolError(_GONE) from None
         try:
             found = future.result(asked.timeout + 1)
         except FutureTimeout:
@@ -88,7 +93,7 @@ class McpTools:
         """Ends the server."""
         with contextlib.suppress(RuntimeError):  # its loop is closed: the server has ended by itself
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(5.0)
+        self._thread.join(END_SECONDS)
 
     def wait(self) -> None:
         """Returns when the server has told its tools.
@@ -111,6 +116,9 @@ class McpTools:
             if not self._ready.done():
                 self._ready.set_exception(error if isinstance(error, Exception) else RuntimeError(str(error)))
         finally:
+            with self._handing:
+                self._over = True
+            self._loop.run_until_complete(_dropped())
             self._loop.close()
 
     async def _serve(self) -> None:
@@ -181,6 +189,16 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
     finally:
         doing.cancel()
         told.cancel()
+
+
+async def _dropped() -> None:
+    """Ends what still runs in this loop: who waits for a call is told now, not after the call's whole time."""
+    while left := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=1.0)
+        if not any(task.done() for task in left):
+            return  # it does not let itself be cancelled
 
 
 async def _listed(session: Any) -> list[Definition]:

@@ -18,7 +18,7 @@ import pytest
 
 from engine_runs import bench, call, calls, says, start, told
 from looptape.replay.engine import Hooks, Policy
-from looptape.replay.engine.toolbox import Stub, ToolAsked, ToolError, ToolMiss
+from looptape.replay.engine.toolbox import Stub, ToolAsked, TooLate, ToolError, ToolMiss
 from looptape.replay.engine.tools import mcp
 from looptape.replay.engine.tools.mixed import Mixed, Namespaced, mixed
 from looptape.replay.engine.tools.recorded import RecordedTools
@@ -34,7 +34,7 @@ def search(q: str, limit: int = 3) -> str:
     return f"{q}: 1200"
 
 
-def asked(tool: str, /, occurrence: int = 1, timeout: float = 10.0, **arguments: Any) -> ToolAsked:
+def asked(tool: str, /, occurrence: int = 1, timeout: float = 60.0, **arguments: Any) -> ToolAsked:
     return ToolAsked("c1", tool, arguments, 1, occurrence, "key", timeout)
 
 
@@ -105,11 +105,26 @@ def test_what_a_function_returns_is_told_as_text_or_blocks(value, content):
     assert Registry({"t": lambda: value}).call(asked("t")).content == content
 
 
+def test_a_coroutine_that_took_too_long_is_told_apart_from_one_that_says_so_itself():
+    async def slow():
+        await asyncio.sleep(600)
+
+    async def own():
+        raise TimeoutError("the database gave no answer")
+
+    with pytest.raises(TooLate, match=r"no result after 0\.01 s"):  # as the loop says it, whose limit ends then too
+        Registry([slow]).call(asked("slow", timeout=0.01))
+    with pytest.raises(TimeoutError, match="the database") as found:
+        Registry([own]).call(asked("own"))
+    assert not isinstance(found.value, TooLate)
+
+
 def test_a_registry_is_loaded_from_its_module_in_the_working_directory(tmp_path, monkeypatch):
     (tmp_path / "my_tools_for_a_test.py").write_text(
         "def search(q: str) -> str:\n    return q\n\nTOOLS = {'search': search}\n"
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # it is looked in from then on
     found = load("my_tools_for_a_test:TOOLS")
     assert found.call(asked("search", q="a")).content == "a"
     assert found.spec() == {"kind": "registry", "source": "my_tools_for_a_test:TOOLS"}
@@ -311,13 +326,31 @@ def test_a_server_whose_loop_has_just_closed_is_named_and_nothing_else_is_raised
     started.close()
 
 
-def test_a_call_in_the_moment_in_which_the_server_ends_is_told_as_that(server, monkeypatch):
-    def closed(work, loop):
-        raise RuntimeError("Event loop is closed")
+def test_a_call_in_the_moment_in_which_the_server_ends_is_told_as_that(monkeypatch):
+    fresh = mcp.connect(SERVER)
 
-    monkeypatch.setattr(mcp.asyncio, "run_coroutine_threadsafe", closed)
+    def alive_and_then_not():
+        fresh.close()
+        assert fresh._loop.is_closed()
+        return True
+
+    monkeypatch.setattr(fresh._thread, "is_alive", alive_and_then_not)
     with pytest.raises(ToolError, match="has ended"):
-        server.call(asked("add", a=1, b=2))
+        fresh.call(asked("add", a=1, b=2))
+
+
+def test_a_call_that_the_loop_was_handed_and_has_not_begun_is_told_when_the_server_ends(monkeypatch):
+    fresh = mcp.connect(SERVER)
+    hand_over = asyncio.run_coroutine_threadsafe
+
+    def last(work, loop):
+        loop.call_soon_threadsafe(loop.stop)  # its last round: nothing that comes in after it is begun by itself
+        return hand_over(work, loop)
+
+    monkeypatch.setattr(mcp.asyncio, "run_coroutine_threadsafe", last)
+    with pytest.raises(ToolError, match="has ended"):
+        fresh.call(asked("slow", timeout=60))
+    fresh.close()
 
 
 @pytest.mark.parametrize(("command", "why"), [(" ", "names no command"), ('serve "it', "no closing quotation")])
