@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,9 +117,7 @@ class Window:
             text = _text(content)
             if len(text) < self.policy.bulky or text.startswith(MARK):
                 return None
-            file = make_private(self.folder) / f"{len(files) + sum(1 for _ in self.folder.iterdir()):04d}.txt"
-            file.write_text(text, "utf-8", "surrogatepass")
-            file.chmod(0o600)
+            file = _kept(make_private(self.folder), text)
             files.append(str(file))
             return f"{MARK}{len(text)} characters, the whole result is in the file {file}; it begins:]\n{text[:HEAD]}"
 
@@ -171,6 +170,21 @@ _WORK: Mapping[str, Callable[[Window, Conversation, int], dict[str, Any]]] = {
     "offload": Window.offload,
     "summarise": Window.summary,
 }
+
+
+def _kept(folder: Path, text: str) -> Path:
+    """A new file with the text, for its owner alone. What is there already is never written over."""
+    number = sum(1 for _ in folder.iterdir())
+    while True:
+        file = folder / f"{number:04d}.txt"
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            number += 1
+            continue
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass") as whole:
+            whole.write(text)
+        return file
 
 
 def _names(conversation: Conversation) -> dict[str, str]:

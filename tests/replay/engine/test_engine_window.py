@@ -100,6 +100,23 @@ def test_offload_moves_bulky_results_into_files_and_leaves_their_head_and_the_fi
     assert len(told) < 1500
 
 
+def test_no_file_of_an_earlier_offload_is_written_over(engine, monkeypatch, tmp_path):
+    monkeypatch.setenv("LOOPTAPE_HOME", str(tmp_path / "kept"))
+    turns = [range(4), *([n] for n in range(4, 9))]  # four at once, then one by one
+
+    def model(body):
+        usage = {"input_tokens": sum(len(json.dumps(m)) for m in body["messages"]) // 4, "output_tokens": 20}
+        wanted = next(rest, None)
+        return calls(*(call("big", f"c{n}", q=f"file {n}") for n in wanted), usage=usage) if wanted else says("done")
+
+    rest = iter(turns)
+    policy = Policy(context="offload", window_tokens=6_000, keep_results=1, bulky=5000)
+    assert engine.play(model, [big], policy).reason == "model"
+    files = [Path(f) for e in engine.events("context") for f in e["files"]]
+    assert len(files) >= 6
+    assert [f.read_text() for f in files] == [big(f"file {n}") for n in range(len(files))]
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_summarise_lets_the_model_put_the_middle_into_words(engine, api):
     policy = Policy(context="summarise", window_tokens=12_000, keep_results=1)
