@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ...tracer import paths, settings
 from ...tracer.facts import project
@@ -23,8 +24,8 @@ def find(reference: str) -> dict[str, Any] | None:
     """
     home = Path(settings.effective()["home"].value)
     seen = _Seen(reference)
-    for file in sorted(_journals(home), key=lambda f: f.stat().st_mtime):
-        seen.read(_records(file))
+    for file in sorted(_journals(home), key=lambda f: _written(f, home)):
+        seen.read(_records(file, home))
     return seen.found() or _in_store(home, reference)
 
 
@@ -89,15 +90,26 @@ def readable(rounds: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _journals(home: Path) -> Iterator[Path]:
+def _journals(home: Path) -> Iterable[Path]:
+    """Every journal, each once: one that is moved in between is seen at both of its places."""
+    found: dict[str, Path] = {}
     for folder in (paths.journal_dir(home), paths.done_dir(home)):
         if folder.is_dir():
-            yield from folder.glob("*.jsonl")
+            found |= {file.name: file for file in folder.glob("*.jsonl")}
+    return found.values()
 
 
-def _records(file: Path) -> Iterator[Mapping[str, Any]]:
+def _written(file: Path, home: Path) -> tuple[int, str]:
+    """When a journal was written last, to sort by; 0 for one that was drained and deleted just now."""
+    for place in (file, paths.done_dir(home) / file.name):
+        with contextlib.suppress(OSError):
+            return place.stat().st_mtime_ns, file.name
+    return 0, file.name
+
+
+def _records(file: Path, home: Path) -> Iterator[Mapping[str, Any]]:
     try:
-        with open(file, encoding="utf-8", errors="replace") as lines:
+        with _opened(file, home) as lines:
             for line in lines:
                 if any(w in line for w in _WANTED):
                     try:
@@ -106,8 +118,16 @@ def _records(file: Path) -> Iterator[Mapping[str, Any]]:
                         continue
                     if isinstance(record, dict):
                         yield record
-    except OSError:  # drained and taken away just now
+    except OSError:  # drained and deleted just now: the store has it
         return
+
+
+def _opened(file: Path, home: Path) -> IO[str]:
+    """A journal; where it was moved to, when it was drained since it was listed."""
+    try:
+        return open(file, encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return open(paths.done_dir(home) / file.name, encoding="utf-8", errors="replace")
 
 
 def _in_store(home: Path, reference: str) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ import pytest
 
 import looptape
 from guarded import Counted, acts, circling
+from looptape.replay.guard import memory
 from looptape.tracer.store import open_store, sync
 from recorded import recording
 from testdata import REPOSITORY
@@ -82,6 +83,35 @@ def test_it_comes_back_from_the_store_by_name(home):
         some_turns(20, looptape.Guard(turns=6), resume="nightly")
 
     assert str(stopped.value) == "turns: 6 of 6"
+
+
+@pytest.mark.parametrize("moment", ["looked at", "opened"])
+def test_a_journal_that_is_drained_in_the_moment_in_which_it_is_read_is_found_where_it_went(home, monkeypatch, moment):
+    run, *_ = some_turns(4, looptape.Guard(turns=6))
+    home.end()
+    known = memory.find(run.id)
+    name = {"looked at": "_written", "opened": "_opened"}[moment]
+    real = getattr(memory, name)
+
+    def drained_before(file, where):
+        (home.path / "done").mkdir(exist_ok=True)
+        if file.exists():
+            file.rename(home.path / "done" / file.name)
+        return real(file, where)
+
+    monkeypatch.setattr(memory, name, drained_before)
+    assert known is not None
+    assert memory.find(run.id) == known
+
+
+def test_a_journal_that_is_listed_at_both_its_places_counts_once(home, monkeypatch):
+    run, *_ = some_turns(4, looptape.Guard(turns=6))
+    home.end()
+    known = memory.find(run.id)
+    (journal,) = (home.path / "journal").glob("*.jsonl")
+    (home.path / "done").mkdir()
+    (home.path / "done" / journal.name).write_bytes(journal.read_bytes())
+    assert memory.find(run.id) == known
 
 
 def test_a_chain_of_resumed_runs_keeps_it_all(home):
