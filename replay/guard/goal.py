@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from ...tracer.errors import UsageError
+from ...tracer.fork_lock import ForkLock
 from ...tracer.live import OpenRun
 from ...tracer.observers import MARK, Teller
 from ...tracer.redaction import redact
@@ -33,7 +33,7 @@ class Goal:
         self._run = run
         self._active = active
         self._stop = stop
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def ask(self, text: str) -> str | None:
         """None when the goal is reached (or nobody checks), else what to tell the model.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from ...tracer.fork_lock import ForkLock
 
 Event = dict[str, Any]
 
@@ -37,7 +38,7 @@ class Events:
         self._pid = os.getpid()
         self._read: dict[str, int] = {}
         self._all: list[Event] = []
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def add(self, event: str, **fields: Any) -> None:
         """Tells an event of one of `KINDS`."""

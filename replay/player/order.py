@@ -34,9 +34,9 @@ class Order:
         told: Takes a note when something was not held back any longer.
     """
 
-    def __init__(self, recorded: RecordedRuns, told: Callable[[str], None], patience: float = PATIENCE) -> None:
+    def __init__(self, recorded: RecordedRuns, told: Callable[[str], None], patience: float | None = None) -> None:
         self._told = told
-        self.patience = patience
+        self.patience = PATIENCE if patience is None else patience
         self.changed = threading.Condition()
         self.ended = 0
         self._settled: set[Item] = set()
@@ -44,6 +44,11 @@ class Order:
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._before = _before(recorded)
         self._noted = False
+
+    def after_fork(self) -> None:
+        """In a forked child: nobody of the parent waits here, and what another thread held there is free."""
+        self.changed = threading.Condition()
+        self._waiting = []
 
     def hold(self, item: Item) -> Turnstile | None:
         """The hold of an item; None when nothing ran beside it, so that nobody waits for it either."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...tracer import substitute
 from ...tracer.clock import new_id
+from ...tracer.fork_lock import ForkLock
 from .. import offline
 from . import spec as handed
 from . import stops
@@ -42,6 +43,7 @@ class Late:
         self._given = given
         self._events = events
         self._made: Substitute | None = None
+        self._making = ForkLock()
 
     def prepare(self, provider: Provider, raw: bytes) -> bytes:
         """As the player does."""
@@ -61,9 +63,14 @@ class Late:
 
     def _player(self) -> Substitute:
         if self._made is None:
-            from ..player import tape_runs
-            from ..player.player import Player
-
-            handed.normalisers(self._given.settings.normalisers)  # their modules can be found then
-            self._made = Player(tape_runs.read(self._given.tape), self._given.settings, self._events)
+            with self._making:  # two first calls at once: two players would give the same answers twice
+                if self._made is None:
+                    self._made = self._make()
         return self._made
+
+    def _make(self) -> Substitute:
+        from ..player import tape_runs
+        from ..player.player import Player
+
+        handed.normalisers(self._given.settings.normalisers)  # their modules can be found then
+        return Player(tape_runs.read(self._given.tape), self._given.settings, self._events)

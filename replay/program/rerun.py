@@ -78,7 +78,10 @@ def rerun(
         UsageError: There is no such command, or it cannot be started.
     """
     command = command_of(argv, verb)
-    with tempfile.TemporaryDirectory(prefix="looptape-replay-") as folder, home_for(into) as home:
+    with (
+        tempfile.TemporaryDirectory(prefix="looptape-replay-", ignore_cleanup_errors=True) as folder,
+        home_for(into) as home,
+    ):
         given = _environment(home)
         handed = _hand_over(recording, how, Path(folder))
         environment = {**injected(given), VARIABLE: str(handed)}

@@ -96,7 +96,7 @@ def stability(recording: Recording, argv: Sequence[str], how: ReplaySettings, *,
     how = replace(how, on_miss="warn")
     reruns, rans = [], []
     for _ in range(2):
-        with tempfile.TemporaryDirectory(prefix="looptape-stable-") as home:
+        with tempfile.TemporaryDirectory(prefix="looptape-stable-", ignore_cleanup_errors=True) as home:
             reruns.append(rerun(recording, argv, how, proxy=proxy, into=Path(home), verb="stable RUN", output=2))
             rans.append(_read(Path(home)))
     first, second = rans

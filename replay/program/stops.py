@@ -9,8 +9,10 @@ from types import TracebackType
 from typing import Any
 
 from ...tracer.errors import LooptapeStop
+from ...tracer.fork_lock import ForkLock
 
 _told: set[str] = set()
+_telling = ForkLock()
 
 
 def install() -> None:
@@ -54,9 +56,10 @@ def stop_in(error: BaseException | None) -> LooptapeStop | None:
 def tell(stop: LooptapeStop) -> None:
     """Its lines on stderr, once: the same stop arrives in every thread that asks for more."""
     text = str(stop) or type(stop).__name__
-    if text in _told:
-        return
-    _told.add(text)
+    with _telling:
+        if text in _told:
+            return
+        _told.add(text)
     try:
         sys.stderr.write(f"{text}\n" if text.startswith("looptape: ") else f"looptape: {text}\n")
         sys.stderr.flush()
