@@ -75,7 +75,7 @@ def test_an_http_library_passes_it_on_as_the_connection_error_it_knows(told):
 def test_loopback_and_unix_sockets_pass(told, tmp_path):
     with FakeLLM({"a": Scenario([Step(text="hello")])}) as server:
         for host in ("127.0.0.1", "localhost"):
-            line = http.client.HTTPConnection(host, server.port, timeout=5)
+            line = http.client.HTTPConnection(host, server.port, timeout=60)
             line.request("GET", "/v1/models")
             assert line.getresponse().status == 200
             line.close()

@@ -9,6 +9,7 @@ import pytest
 
 import looptape
 from fakellm import Call, FakeLLM, Scenario, Step
+from looptape.replay.player import order
 from looptape.replay.player.stops import ReplayMismatch
 from looptape.tracer import hook, process, substitute
 from looptape.tracer.errors import LooptapeError, UsageError
@@ -196,7 +197,7 @@ def parallel_tape(folder):
     def body(name):
         def tool(x):
             mine = next(c for c in calls if c[1] == name and c[2]["x"] == x)
-            release[mine[4]].wait(5)
+            assert release[mine[4]].wait(60)
             release[mine[4] + 1].set()
             return mine[3]
 
@@ -239,7 +240,8 @@ def loop(url, tools, pause=lambda: None):
             messages += [{"role": "user", "content": content}]
 
 
-def test_parallel_calls_pair_the_same_in_every_repeat_under_threads(home, tmp_path):
+def test_parallel_calls_pair_the_same_in_every_repeat_under_threads(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(order, "PATIENCE", 60.0)  # no pause of a busy machine is taken for a call that never comes
     parallel_tape(home)
     bodies = []
 

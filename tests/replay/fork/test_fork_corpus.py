@@ -112,7 +112,8 @@ def test_a_sample_forks_at_its_last_turn(forks: Any, tape: Path) -> None:
 def test_an_imported_session_forks_in_its_middle_and_says_what_it_lacks(home: Path, kind: str) -> None:
     folder = testdata.require("corpus") / kind
     files = sorted(
-        (f for f in folder.iterdir() if f.is_file() and f.stat().st_size > 2000), key=lambda f: f.stat().st_size
+        (f for f in folder.iterdir() if f.is_file() and f.stat().st_size > 2000),
+        key=lambda f: (f.stat().st_size, f.name),
     )
     with open_store(home) as store:
         for file in files:

@@ -258,7 +258,7 @@ def test_a_forked_child_is_watched_with_a_lock_of_its_own(home):
         with held_elsewhere(run._open.observers[0]._lock):
             child = os.fork()
             if child == 0:
-                signal.alarm(20)  # a child that waits is ended
+                signal.alarm(60)  # a child that waits is ended
                 try:
                     with run.turn() as turn:
                         turn.request("two", model="local")
