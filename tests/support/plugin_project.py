@@ -1,6 +1,7 @@
 """A small project whose tests are bound to tapes: an agent over the real Anthropic SDK, and a fake server to record from."""
 
 import os
+import sys
 
 # pytester forgets what its runs have loaded, but not what was loaded before: the patched HTTP library and we must agree
 import anthropic
@@ -81,6 +82,8 @@ class Project:
 
     def __init__(self, pytester, monkeypatch, test=TEST):
         self.pytester, self.monkeypatch = pytester, monkeypatch
+        # compiled files are told apart by their source's size and second: a test written anew at once would be the old one
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
         self.path = pytester.path
         (self.path / "tests").mkdir()
         (self.path / "agent.py").write_text(AGENT)

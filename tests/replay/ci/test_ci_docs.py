@@ -63,7 +63,8 @@ def shell(folder, command, **environment):
     }
     given = {
         **free, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LOOPTAPE_HOME": str(folder / "home"),
-        "PYTHONPATH": str(folder), "ANTHROPIC_API_KEY": "none", "PYTEST_ADDOPTS": "-p no:hypothesispytest",
+        "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1",  # a changed file of the same size and second is new
+        "ANTHROPIC_API_KEY": "none", "PYTEST_ADDOPTS": "-p no:hypothesispytest",
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"), **environment,
     }  # fmt: skip
     ran = subprocess.run(command, shell=True, cwd=folder, env=given, capture_output=True, text=True, timeout=120)
