@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import threading
+from functools import partial
 from typing import Any
 
 from textual import messages
@@ -12,6 +15,17 @@ from textual.drivers.web_driver import WebDriver
 
 class Driver(WebDriver):
     """A killed server cannot say "quit": the end of stdin says it for it."""
+
+    def __init__(self, app: Any, **how: Any) -> None:
+        super().__init__(app, **how)
+        self._speaking = threading.Lock()
+        self._write = partial(self._whole)
+
+    def _whole(self, data: bytes) -> int:
+        """One packet at a time: a piece of a download is written by the thread that reads, and is more than a pipe
+        holds at once; what the screen paints meanwhile would come into the middle of it."""
+        with self._speaking:
+            return os.write(self.fileno, data)
 
     def start_application_mode(self) -> None:
         """As Textual does, in the loop that the end must be told to."""

@@ -52,7 +52,8 @@ class Session(AppService):
             case ["resize", {"width": int(width), "height": int(height)}]:
                 await self.set_terminal_size(sane(width), sane(height))
             case ["ping", str(when)]:
-                await self.remote_write_str(f'["pong", "{int(when)}"]' if when.isdigit() else '["pong", "0"]')
+                with contextlib.suppress(ConnectionResetError):  # the app has ended, and its page is being closed
+                    await self.remote_write_str(f'["pong", "{int(when)}"]' if when.isdigit() else '["pong", "0"]')
             case ["focus"]:
                 await self.focus()
             case ["blur"]:
