@@ -77,12 +77,10 @@ class _Relay:
         self._bell.close()
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
-        if number in (signal.SIGINT, signal.SIGQUIT) and _from_keyboard():
-            return  # the terminal has told the program too; it decides
         if self._child is None:
-            self._early.append(number)
-        else:
-            self._child.send_signal(number)
+            self._early.append(number)  # from the keyboard too: the program was not there yet to hear it
+        elif number not in (signal.SIGINT, signal.SIGQUIT) or not _from_keyboard():
+            self._child.send_signal(number)  # else the terminal has told the program too; it decides
 
 
 def _from_keyboard() -> bool:
