@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..format import size
+from .export_files import write_whole
 
 PATIENCE = 0.8
 """Seconds a clipboard program may take: one that waits for a display that is gone must not hold anything up."""
@@ -114,16 +115,13 @@ def _in_screen(env: Mapping[str, str]) -> bool:
 
 def _file(data: bytes, home: Path | None) -> Path:
     """The one file of the last copy, private; the next copy takes its place, as in a clipboard."""
-    if home is None:
-        handle, name = tempfile.mkstemp(prefix="looptape-", suffix=f"-{FILE}")
-        path = Path(name)
-    else:
-        path = home / FILE
-        path.unlink(missing_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    if home is not None:
+        write_whole(home / FILE, [data])  # two copies at once: one of them stands there, whole
+        return home / FILE
+    handle, name = tempfile.mkstemp(prefix="looptape-", suffix=f"-{FILE}")
     with os.fdopen(handle, "wb") as file:
         file.write(data)
-    return path
+    return Path(name)
 
 
 def _run(command: tuple[str, ...], data: bytes) -> bool:

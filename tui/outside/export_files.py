@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,14 +38,15 @@ def write_bytes(path: Path, parts: Iterator[bytes]) -> None:
             with path.open("wb") as out:
                 out.writelines(parts)
         else:
-            _write_whole(Path(os.path.realpath(path)), parts)
+            write_whole(Path(os.path.realpath(path)), parts)
     except OSError as error:
         raise LooptapeError(
             "bad-output", f"{path}: {error.strerror}", "Name a file that can be written", exit_code=2
         ) from None
 
 
-def _write_whole(path: Path, parts: Iterator[bytes]) -> None:
+def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+    """Writes beside the file, for its owner alone, and moves it there; a link is replaced. Raises OSError."""
     number, name = tempfile.mkstemp(prefix=".looptape-", suffix=".new", dir=path.parent)  # 0600
     try:
         with os.fdopen(number, "wb") as out:
