@@ -9,6 +9,7 @@ import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from claude_session import SessionLines
 from commandline import looptape
 from looptape.tracer import paths, tape
 from looptape.tracer.store import open_store
+from looptape.tui.cli import doctor
 from people import newcomer
 
 OTHER = "bbbb000000000002"
@@ -274,7 +276,9 @@ def test_a_wrong_settings_file_stops_commands_with_one_line(tmp_path: Path) -> N
     assert "looptape.toml: limit is 'many'" in ran.err
 
 
-def test_doctor_records_a_turn_for_real_and_reads_it_back(home: Path) -> None:
+def test_doctor_records_a_turn_for_real_and_reads_it_back(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the list that is installed grows old by itself
+    monkeypatch.setattr("looptape.tracer.prices.listed.newest_date", lambda: datetime.now(tz=UTC).date())
     ran = looptape("doctor", "--json")
     of = {c["name"]: c for c in ran.json["checks"]}
     assert of["anthropic"]["state"] == "ok", of["anthropic"]
@@ -286,8 +290,6 @@ def test_doctor_records_a_turn_for_real_and_reads_it_back(home: Path) -> None:
 
 
 def test_doctor_says_when_recording_is_off_or_an_sdk_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from looptape.tui.cli import doctor
-
     monkeypatch.setenv("LOOPTAPE", "off")
     monkeypatch.setattr(doctor, "SDKS", ("anthropic",))
     monkeypatch.setattr(doctor, "ANY_PYTHON", "/bin/false")
@@ -295,6 +297,14 @@ def test_doctor_says_when_recording_is_off_or_an_sdk_fails(monkeypatch: pytest.M
     assert ran.code == 1
     assert "a test recording failed" in ran.out
     assert "unset it to record" in ran.out
+
+
+def test_doctor_counts_the_journals_that_are_there_when_one_goes_meanwhile(home: Path) -> None:
+    folder = paths.make_private(home / "journal")
+    (folder / "there.jsonl").write_bytes(b"x" * 640)
+    (folder / "gone.jsonl").symlink_to("moved away between the look at the folder and the look at the file")
+    check = doctor._journals()
+    assert (check.state, check.said) == ("ok", "1 live or waiting, 640 B")
 
 
 def test_a_held_store_is_exit_3_naming_the_holder(home: Path) -> None:
@@ -402,8 +412,6 @@ def test_a_home_that_cannot_be_one_is_a_line_with_a_cure(
 
 
 def test_doctor_says_that_the_home_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from looptape.tui.cli import doctor
-
     monkeypatch.setattr(doctor, "SDKS", ("anthropic",))
     monkeypatch.setattr(doctor, "ANY_PYTHON", "/bin/true")
     (tmp_path / "file").write_text("")

@@ -157,12 +157,20 @@ def _store() -> Iterator[Check]:
 def _journals() -> Check:
     try:
         files = [f for f in paths.journal_dir().iterdir() if f.suffix == ".jsonl"]
-        octets = sum(f.stat().st_size for f in files)
     except FileNotFoundError:
         return Check("journals", "ok", "none")
     except OSError as error:
         return Check("journals", "bad", f"{paths.journal_dir()}: {error.strerror}", "Make the folder yours again")
-    return Check("journals", "ok", f"{len(files)} live or waiting, {fmt.size(octets)}" if files else "none")
+    there = [octets for file in files if (octets := _octets(file)) is not None]
+    return Check("journals", "ok", f"{len(there)} live or waiting, {fmt.size(sum(there))}" if there else "none")
+
+
+def _octets(file: Path) -> int | None:
+    """A file's size; None where it is gone: whoever looks at runs moves journals into the store."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return None
 
 
 def _prices() -> Iterator[Check]:
