@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -234,3 +235,17 @@ def test_of_a_recorded_program_it_says_how_to_run_on(tmp_path: Path) -> None:
         assert f"looptape fork {RUN}:2, runs on from a turn" in seat.text
 
     drive(StoreSource(store(tmp_path, records([Asked(0, 1), Asked(2, 3)]))), steps, run=RUN, size=(160, 40))
+
+
+def test_a_folder_that_its_tool_removes_while_it_is_looked_through_is_no_trouble(
+    claude: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main, real = runs(claude)[0], Path.glob
+
+    def removed(folder: Path, pattern: str) -> Iterator[Path]:
+        if folder.name == "projects":
+            raise FileNotFoundError(folder)
+        return real(folder, pattern)
+
+    monkeypatch.setattr(Path, "glob", removed)
+    assert "no such session here" in asked(claude, main).notes[0]

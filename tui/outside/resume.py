@@ -132,7 +132,15 @@ def _here(found: Resume, tool: Tool | None, env: Mapping[str, str], notes: tuple
 
 def _kept(tool: Tool, session: str, env: Mapping[str, str]) -> bool:
     folders = tool.folders(env) if tool.folders is not None else []
-    return any(next(folder.glob(tool.pattern.format(id=session)), None) for folder in folders)
+    return any(_has(folder, tool.pattern.format(id=session)) for folder in folders)
+
+
+def _has(folder: Path, pattern: str) -> bool:
+    """True where a file of that name lies there; a folder that its tool removes meanwhile holds none."""
+    try:
+        return next(folder.glob(pattern), None) is not None
+    except OSError:
+        return False
 
 
 def _tool(source: str) -> Tool | None:
