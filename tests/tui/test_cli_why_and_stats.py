@@ -7,13 +7,14 @@ import io
 import os
 import re
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from commandline import looptape
-from composed import Composed, Step, healthy
+from composed import START, Composed, Step, healthy
 from looptape.replay import analytics
 from looptape.replay.why import explain
 from looptape.tracer.store import open_store
@@ -198,7 +199,8 @@ def test_on_a_narrow_terminal_figures_go_before_names_are_cut(
     narrow(monkeypatch)
     stats_text.show(found, ["model", "day"])
     shown = capsys.readouterr()
-    assert "claude-sonnet-4-5  2025-11-29" in shown.out
+    day = datetime.fromtimestamp(START / 1_000_000).date()  # as people here call it
+    assert f"claude-sonnet-4-5  {day.isoformat()}" in shown.out
     assert "unheard-of-9" in shown.out
     assert all(len(line) <= 80 for line in shown.out.splitlines())
     assert "not shown in a terminal this narrow" in shown.err

@@ -69,14 +69,14 @@ def test_times_are_relative_at_first(seconds: int, text: str) -> None:
 def test_old_times_are_dates_and_clocks_name_their_zone(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    monkeypatch.setenv("TZ", "Europe/Zurich")
-    time.tzset()
     try:
-        assert fmt.ago(NOW - 30 * 86400 * SECOND, NOW) == "2025-10-30"
-        assert fmt.clock(NOW) == "2025-11-29 15:02:03 CET"
+        with monkeypatch.context() as zone:
+            zone.setenv("TZ", "Europe/Zurich")
+            time.tzset()
+            assert fmt.ago(NOW - 30 * 86400 * SECOND, NOW) == "2025-10-30"
+            assert fmt.clock(NOW) == "2025-11-29 15:02:03 CET"
     finally:
-        monkeypatch.delenv("TZ")
-        time.tzset()
+        time.tzset()  # back to the zone that this process had
 
 
 def test_json_times_are_iso_with_zone_to_the_microsecond() -> None:
