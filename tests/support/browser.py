@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class Page:
         number = next(self._numbers)
         self._answers[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
-        return await asyncio.wait_for(self._answers[number], 30)
+        return await asyncio.wait_for(self._answers[number], 60)
 
     async def open(self, address: str) -> None:
         for domain in ("Page", "Network", "Runtime", "Log"):
@@ -64,7 +65,7 @@ class Page:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    async def until(self, *words: str, seconds: float = 30) -> None:
+    async def until(self, *words: str, seconds: float = 60) -> None:
         """Wait until all these words stand on the terminal."""
         try:
             async with asyncio.timeout(seconds):
@@ -73,6 +74,13 @@ class Page:
                     await self._news.wait()
         except TimeoutError:
             raise AssertionError(f"{words} did not come; the screen:\n{self.grid.text}\n{self.trouble}") from None
+
+    async def comes_to(self, script: str, value: Any, seconds: float = 60) -> None:
+        """Wait until a script in the page gives this: the page does its own work after what came stands here."""
+        end = time.monotonic() + seconds
+        while (found := await self.value(script)) != value:
+            assert time.monotonic() < end, found
+            await asyncio.sleep(0.05)
 
     async def click(self, words: str, times: int = 1) -> None:
         """A real click of the mouse on the first letter of these words, or a double click."""
@@ -144,8 +152,7 @@ async def browser(folder: Path) -> AsyncIterator[Page]:
         place = await asyncio.wait_for(_devtools(process), 60)
         drain = asyncio.create_task(process.stderr.read())  # type: ignore[union-attr]
         async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://{place}/json/list") as answer:
-                pages = [p for p in await answer.json() if p["type"] == "page"]
+            pages = await _pages(session, place)
             async with session.ws_connect(pages[0]["webSocketDebuggerUrl"], max_msg_size=0) as socket:
                 page = Page(socket)
                 try:
@@ -161,6 +168,16 @@ async def browser(folder: Path) -> AsyncIterator[Page]:
         except TimeoutError:
             process.kill()
             await process.wait()
+
+
+async def _pages(session: aiohttp.ClientSession, place: str) -> list[dict[str, Any]]:
+    """The browser's pages; it listens before it has made the first."""
+    async with asyncio.timeout(60):
+        while True:
+            async with session.get(f"http://{place}/json/list") as answer:
+                if pages := [p for p in await answer.json() if p["type"] == "page"]:
+                    return pages
+            await asyncio.sleep(0.05)
 
 
 async def _devtools(process: asyncio.subprocess.Process) -> str:

@@ -28,12 +28,12 @@ class WebSite:
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
         if not self.address:
-            raise RuntimeError(self.process.communicate(timeout=20)[1])
+            raise RuntimeError(self.process.communicate(timeout=60)[1])
         self.port = int(self.address.rstrip("/").rpartition(":")[2])
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body; the path goes out as it is, and so does a Host."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest("GET", path, skip_host=bool(headers and "Host" in headers))
             for name, value in (headers or {}).items():
@@ -53,7 +53,7 @@ class WebSite:
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """Exit code and what it said on stderr."""
         self.process.send_signal(number)
-        said = self.process.communicate(timeout=30)[1]
+        said = self.process.communicate(timeout=60)[1]
         return self.process.returncode, said
 
 
@@ -66,4 +66,4 @@ def web_site(home: Path, *options: str, **environment: str) -> Iterator[WebSite]
     finally:
         if made.process.poll() is None:
             made.process.kill()
-            made.process.communicate(timeout=20)
+            made.process.communicate(timeout=60)

@@ -73,7 +73,7 @@ def test_a_copy_stands_in_the_browsers_clipboard_also_when_the_server_runs_in_tm
         await page.until("Enter copy")
         await page.press("y")
         await page.until("clipboard (OSC 52); it")
-        assert await page.value("navigator.clipboard.readText()") == "55f782857383d0a3"
+        await page.comes_to("navigator.clipboard.readText()", "55f782857383d0a3")
 
     around = {"TMUX": "/tmp/tmux-0/none,1,0", "STY": "1.none", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
     with web_site(filled(tmp_path / "home"), **around) as site:
