@@ -28,7 +28,7 @@ import importlib
 def HTTP(url, body):
     try: library = importlib.import_module("httpx2")
     except ImportError: library = importlib.import_module("httpx")
-    return library.post(url, json=body, headers={"x-api-key": KEY}).json()["content"][0]["text"]
+    return library.post(url, json=body, headers={"x-api-key": KEY}, timeout=60).json()["content"][0]["text"]
 KEY = "canary-" + "0123456789abcdef"
 """
     + ASK

@@ -19,7 +19,7 @@ AGENT = INSIDE + (
     "def model(messages):\n"
     "    body = {'model': 'm-1', 'max_tokens': 9, 'messages': messages}\n"
     "    library = importlib.import_module('httpx2' if importlib.util.find_spec('httpx2') else 'httpx')\n"
-    "    reply = library.post(os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages', json=body)\n"
+    "    reply = library.post(os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages', json=body, timeout=60)\n"
     "    reply.raise_for_status()\n"
     "    return reply.json()\n"
     "def loop(prompt, turns=99, on_turn=lambda n: None):\n"
@@ -41,7 +41,7 @@ OUTSIDE = AGENT.replace("@looptape.tool\n", "").replace("@looptape.tool(side_eff
     "import looptape, pathlib", "import pathlib"
 ).replace(
     "    library = importlib.import_module('httpx2' if importlib.util.find_spec('httpx2') else 'httpx')\n"
-    "    reply = library.post(os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages', json=body)\n"
+    "    reply = library.post(os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages', json=body, timeout=60)\n"
     "    reply.raise_for_status()\n"
     "    return reply.json()\n",
     "    request = urllib.request.Request(os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages', json.dumps(body).encode(),\n"
