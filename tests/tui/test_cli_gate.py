@@ -100,7 +100,7 @@ def test_a_transcript_that_does_not_agree_is_a_warning(here):
     whole = page.read_text()
     page.write_text(whole + "more\n")
     try:
-        code, out, err = replay(here, "--github", run="two.tape.jsonl")
+        code, out, err = replay(here, "--github", run="two.tape.jsonl", GITHUB_STEP_SUMMARY="")
     finally:
         page.write_text(whole)
     assert code == 0, err
