@@ -94,6 +94,7 @@ _guesses: dict[str, str] = {}  # what only looks like one, with the header that 
 # both replaced, never changed: other threads may be going through them
 _known: tuple[str, ...] = ()
 _known_hints: tuple[bytes, ...] = ()
+_any_with_blanks = False
 _added: list[Redact] = []
 _MAX_KNOWN = 200
 _MAX_GUESSES = 16
@@ -163,7 +164,7 @@ def holds_known(lines: bytes) -> bool:
 
 def wants_whole_texts() -> bool:
     """True when a secret may have blanks in it: then no place inside a text is safe to cut it at."""
-    return bool(_added) or any(" " in secret or "\t" in secret for secret in _secrets)
+    return bool(_added) or _any_with_blanks
 
 
 def has_own_functions() -> bool:
@@ -237,10 +238,11 @@ def _learn(secret: str) -> None:
 
 def _renew() -> None:
     """What to look for, the longest first: one secret may be the beginning of another."""
-    global _known, _known_hints
+    global _known, _known_hints, _any_with_blanks
     forms = {form for all_of_it in _secrets.values() for form in all_of_it} | set(_guesses)
     _known = tuple(sorted(forms, key=len, reverse=True))
     _known_hints = tuple(json.dumps(form)[1:-1].encode() for form in _known)
+    _any_with_blanks = any(" " in secret or "\t" in secret for secret in _secrets)
 
 
 def _forms(secret: str) -> tuple[str, ...]:

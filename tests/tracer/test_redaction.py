@@ -169,6 +169,30 @@ def test_threads_that_bring_new_keys_disturb_nobody():
     assert failed == []
 
 
+class LearningMeanwhile(dict):
+    """The known secrets as a thread finds them while another one learns of a key with every step that it takes."""
+
+    def __iter__(self):
+        for secret in super().__iter__():
+            self[f"{secret} "] = ()
+            yield secret
+
+
+def test_a_stream_that_is_looked_at_while_another_thread_learns_a_key_is_read_to_its_end(monkeypatch):
+    redaction.remember("a key with blanks 1")
+    monkeypatch.setattr(redaction, "_secrets", LearningMeanwhile({"first-key-0001": (), "second-key-0002": ()}))
+    assert redaction.wants_whole_texts()
+
+
+def test_whether_a_secret_has_blanks_is_known_anew_when_secrets_come_and_go():
+    assert not redaction.wants_whole_texts()
+    redaction.remember("a key with blanks 1")
+    assert redaction.wants_whole_texts()
+    for n in range(500):
+        redaction.remember(f"rotating-key-number-{n:04}-end")
+    assert not redaction.wants_whole_texts()
+
+
 def test_the_users_functions_run_last_and_see_what_is_left():
     seen = []
     looptape.configure(redact=[lambda t: seen.append(t) or t.replace("Ada", "[name]")])
