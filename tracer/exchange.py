@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import credentials, tape
@@ -69,6 +70,7 @@ class Exchange:
         self._raw: list[bytes] = []
         self._log: StreamLog | None = None
         self._done = False
+        self._ending = threading.Lock()
         self._pid = os.getpid()
 
     @quietly
@@ -136,8 +138,9 @@ class Exchange:
     @quietly
     def finished(self) -> None:
         """The whole body has been read."""
-        if self._over():
-            return
+        self._once(self._whole)
+
+    def _whole(self) -> None:
         if (self._attempt["status"] or 0) >= 300:
             self._refused()
         elif self._log is not None:
@@ -148,8 +151,9 @@ class Exchange:
     @quietly
     def broken(self, error: BaseException, *, cancelled: bool = False) -> None:
         """The transport raised, before or during the body."""
-        if self._over():
-            return
+        self._once(lambda: self._broke(error, cancelled=cancelled))
+
+    def _broke(self, error: BaseException, *, cancelled: bool) -> None:
         status = "cancelled" if cancelled else "error"
         kind = type(error).__name__
         self._attempt |= {"error": redact(words(error)) or kind, "error_type": kind}
@@ -161,8 +165,9 @@ class Exchange:
     @quietly
     def abandoned(self) -> None:
         """The caller stopped reading before the end."""
-        if self._over():
-            return
+        self._once(self._left)
+
+    def _left(self) -> None:
         if self._log is not None:
             self._streamed(self._log, "abandoned", None)
         elif (self._attempt["status"] or 0) >= 300:
@@ -173,6 +178,19 @@ class Exchange:
     def _over(self) -> bool:
         """True when its end is written, or is another's to write: a forked child holds only a copy of it."""
         return self._done or self._pid != os.getpid()
+
+    def _once(self, write: Callable[[], None]) -> None:
+        """Writes its end, unless that is written or another thread is at it: one may close what another reads to its end.
+
+        Nobody waits here: the garbage collector comes by in the middle of anything.
+        """
+        if self._over() or not self._ending.acquire(blocking=False):
+            return
+        try:
+            if not self._done:
+                write()
+        finally:
+            self._ending.release()
 
     def _plain(self) -> None:
         """A whole JSON body; some APIs say in it that the call failed after all."""

@@ -10,9 +10,11 @@ import time
 from contextlib import contextmanager
 
 import anthropic
+import httpx2
 import pytest
 
 import looptape
+from looptape.tracer.providers import by_path
 from looptape.tracer.transport import AsyncRecordingTransport, RecordingTransport
 from recorded import recording
 
@@ -135,6 +137,31 @@ def test_a_refusal_that_the_sdk_reads_itself_may_take_its_time(tmp_path, kind):
             stream(url, kind)
         (turn,) = home.run().turns
     assert (turn.error_type, turn.error) == ("overloaded_error", "Overloaded")
+
+
+def test_a_stream_that_one_thread_closes_while_another_reads_its_end_has_one_end(tmp_path, monkeypatch):
+    reading, closed = threading.Event(), threading.Event()
+
+    def assembled(events):
+        reading.set()
+        assert closed.wait(60)
+        return assemble(events)
+
+    assemble = by_path("/v1/messages").assemble
+    reply = httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=httpx2.ByteStream(EVENTS))
+    with recording(tmp_path) as home:
+        client = looptape.wrap(httpx2.Client(transport=httpx2.MockTransport(lambda request: reply)))
+        with client.stream("POST", "http://localhost/v1/messages", json={**ASK, "stream": True}) as response:
+            monkeypatch.setattr(by_path("/v1/messages"), "assemble", assembled)
+            reader = threading.Thread(target=lambda: list(response.iter_raw()))
+            reader.start()
+            assert reading.wait(60)
+            monkeypatch.undo()
+            response.close()
+        closed.set()
+        reader.join()
+        ends = [r for r in home.records() if r["kind"] == "turn_end"]
+    assert [e["status"] for e in ends] == ["ok"]
 
 
 @pytest.mark.parametrize("kind", [RecordingTransport, AsyncRecordingTransport])
