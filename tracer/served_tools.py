@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Generator
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import Any
 
 from .calls import RunningCall, end, shown
@@ -36,9 +37,13 @@ def _future(running: RunningCall | None, reply: ToolReply) -> Future[Any]:
 
     def finish() -> None:
         try:
-            future.set_result(give(running, reply))
+            value = give(running, reply)
         except BaseException as error:
-            future.set_exception(error)
+            with suppress(InvalidStateError):  # the program has cancelled it meanwhile, as a time limit does
+                future.set_exception(error)
+        else:
+            with suppress(InvalidStateError):
+                future.set_result(value)
 
     if reply.hold is None:
         finish()

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import anthropic
@@ -485,6 +486,34 @@ def test_a_plain_function_that_gave_its_result_later_gives_it_later_again(tmp_pa
         ends = [r for r in home.records() if r["kind"] == "call_end"]
     assert [(e["result"], e["gave"]) for e in ends] == [("late", kind)]
     assert hold is None or (hold.waits, hold.releases) == (1, 1)
+
+
+def test_a_future_that_the_program_cancels_while_its_turn_has_not_come_stays_cancelled(tmp_path, monkeypatch):
+    go, released, troubles = threading.Event(), threading.Event(), []
+
+    class Later(Counting):
+        def wait(self):
+            assert go.wait(60)
+
+        def release(self):
+            released.set()
+
+    monkeypatch.setattr(threading, "excepthook", troubles.append)
+    given = ToolReply("late", gave="future", hold=Later())
+    run_tool = looptape.tools(lambda name, arguments: ran())
+    with recording(tmp_path) as home, installed(Giving(CALLS, given)), looptape.run("agent"):
+        client().messages.create(**ASK)
+        before = set(threading.enumerate())
+        future = run_tool("search", {"q": "x"})
+        waiting = set(threading.enumerate()) - before
+        assert future.cancel()
+        go.set()
+        for thread in waiting:
+            thread.join()
+        assert [r["result"] for r in home.records() if r["kind"] == "call_end"] == ["late"]
+    assert future.cancelled()
+    assert released.is_set()
+    assert troubles == []
 
 
 def test_wrapped_tools_are_known_by_name_and_dispatchers_by_number():
