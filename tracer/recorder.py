@@ -44,9 +44,13 @@ class Recorder:
 
     def open_run(self, run: OpenRun, *, at: int | None = None, **more: Any) -> None:
         """Writes the start of a run. ``more``: title, task, tags."""
+        with self.lock:  # what is said anew after a failed write must not change in the middle of another's request
+            self._open_run(run, at, more)
+
+    def _open_run(self, run: OpenRun, at: int | None, more: Mapping[str, Any]) -> None:
         run.span = spans.RunSpan(run.id, run.name, run.agent)
         run.generation = self._sync_generation()
-        run.more = more
+        run.more = dict(more)
         standing_in = installed()
         if standing_in is not None:
             standing_in.opened(run)
@@ -83,8 +87,10 @@ class Recorder:
         """The run to use for a context that came through a fork: a child run in this process."""
         if run.pid == os.getpid():
             return run
-        if run.id in self._adopted:
-            return self._adopted[run.id]
+        with self.lock:  # threads of the child may come with the same run at once
+            return self._adopted.get(run.id) or self._adopt(run)
+
+    def _adopt(self, run: OpenRun) -> OpenRun:
         child = OpenRun(id=new_id(), explicit=run.explicit, name=run.name, session=run.session, agent=run.agent)
         self._adopted[run.id] = child
         child.parent = {"run": run.id, "turn": run.turns or None, "call": None, "kind": "sub-agent"}

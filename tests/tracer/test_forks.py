@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import multiprocessing
 import os
 import signal
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -15,8 +17,8 @@ import looptape
 import scripted
 from acknowledged import start
 from held_elsewhere import held_elsewhere
-from looptape.tracer import paths, process, redaction, tape
-from looptape.tracer.live import where
+from looptape.tracer import clock, paths, process, recorder, redaction, tape
+from looptape.tracer.live import OpenRun, where
 from looptape.tracer.store import Filter, open_store, sync
 from recorded import recording
 
@@ -246,13 +248,36 @@ def loop_of_a_child():
     scripted.run_loop(client())
 
 
+def test_threads_of_a_child_that_go_on_in_its_parents_run_at_once_have_one_child_run(tmp_path, monkeypatch):
+    with recording(tmp_path) as home:
+        begun, both = threading.Event(), threading.Barrier(2)
+
+        def new_id():
+            begun.set()
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.5)  # the other thread comes by here where nobody keeps it out
+            return clock.new_id()
+
+        monkeypatch.setattr(recorder, "new_id", new_id)
+        parents = OpenRun(id="a" * 16, explicit=False, pid=os.getpid() + 1)
+        found = []
+        first = threading.Thread(target=lambda: found.append(home.recorder.adopt(parents)))
+        first.start()
+        assert begun.wait(60)
+        found.append(home.recorder.adopt(parents))
+        first.join()
+        starts = [r for r in home.records() if r["kind"] == "run_start"]
+    assert found[0] is found[1]
+    assert len(starts) == 1
+
+
 def test_a_multiprocessing_child_that_ends_well_says_so(tmp_path):
     context = multiprocessing.get_context("fork")
     with recording(tmp_path) as home:
         with looptape.run("parent"):
             child = context.Process(target=loop_of_a_child)
             child.start()
-            child.join(30)
+            child.join(60)
         assert child.exitcode == 0
         home.end()
         _, (run,) = by_parent(home)
