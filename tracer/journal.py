@@ -154,8 +154,9 @@ class Journal:
             if os.write(fd, head) != len(head):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except BaseException:  # ctrl+c too: a file that stays would be in the way for ever
-            os.unlink(path)
             os.close(fd)
+            with suppress(OSError):  # somebody was faster, or the folder is gone
+                os.unlink(path)
             raise
         stat = os.fstat(fd)
         self._fd, self._file, self._size, self._torn = fd, (stat.st_dev, stat.st_ino), len(head), False

@@ -125,9 +125,9 @@ def _free(file) -> bool:
 def test_a_program_that_closes_all_descriptors_keeps_its_own_files_and_is_recorded_on(tmp_path):
     journal, own = Journal(tmp_path), tmp_path / "own.txt"
     assert journal.write([record(1)])
-    os.close(journal._fd)
-    file = os.open(own, os.O_WRONLY | os.O_CREAT)  # has the number that was ours
-    assert file == journal._fd
+    file, given = journal._fd, os.open(own, os.O_WRONLY | os.O_CREAT)
+    os.dup2(given, file)  # closes ours: the program's file has its number now
+    os.close(given)
     os.write(file, b"my own")
     assert journal.write([record(2)])
     journal.close()
@@ -152,6 +152,24 @@ def test_ctrl_c_while_a_journal_is_begun_leaves_nothing_in_the_way_of_the_next_w
     with pytest.raises(KeyboardInterrupt):
         journal.write([record(1)])
     monkeypatch.undo()
+    assert journal.write([record(2)])
+    assert numbers(tmp_path) == [2]
+
+
+def test_ctrl_c_while_a_journal_is_begun_reaches_the_program_though_somebody_removes_the_file(tmp_path, monkeypatch):
+    journal, closed = Journal(tmp_path), []
+
+    def interrupted(fd, how):
+        journal.path.unlink()
+        raise KeyboardInterrupt
+
+    real = os.close
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    monkeypatch.setattr(os, "close", lambda fd: closed.append(fd) or real(fd))
+    with pytest.raises(KeyboardInterrupt):
+        journal.write([record(1)])
+    monkeypatch.undo()
+    assert len(closed) == 1
     assert journal.write([record(2)])
     assert numbers(tmp_path) == [2]
 
@@ -245,7 +263,7 @@ def test_writing_while_it_writes_neither_waits_for_itself_nor_loses(tmp_path, mo
     done = []
     thread = threading.Thread(target=lambda: done.append(journal.write([record(1)])), daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     assert done == [True]
     assert numbers(tmp_path) == [0, 1, 2]
 
