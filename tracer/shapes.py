@@ -60,10 +60,10 @@ class _Look:
     def _of(self, value: Any) -> dict[str, Any] | None:
         inside: dict[str, Any] = {}
         if isinstance(value, dict):
-            inside = self._parts(value.items())
-            kind = _OTHER_KEYS if value and all(type(k) is int for k in value) else None
+            inside = self._parts(list(value.items()))
+            kind = _OTHER_KEYS if value and all(type(k) is int for k in list(value)) else None
         elif isinstance(value, (list, tuple, set, frozenset)):
-            inside = self._parts(enumerate(value))
+            inside = self._parts(enumerate(list(value)))
             kind = None if isinstance(value, list) else _name(type(value))
             if inside and len(inside) == len(value) and all(s == inside["0"] for s in inside.values()):
                 return {"is": kind or "json", "all": inside["0"]}

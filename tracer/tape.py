@@ -78,10 +78,11 @@ def plain(value: Any, depth: int = 0, above: tuple[int, ...] = ()) -> Any:
     if id(value) in above:
         return "<cycle>"
     inside = (*above, id(value))
+    # lists of what is in it: another thread may be at work on it
     if isinstance(value, dict):
-        return {k if isinstance(k, str) else _name(k): plain(v, depth + 1, inside) for k, v in value.items()}
+        return {k if isinstance(k, str) else _name(k): plain(v, depth + 1, inside) for k, v in list(value.items())}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(v, depth + 1, inside) for v in value]
+        return [plain(v, depth + 1, inside) for v in list(value)]
     simple = _simple(value)
     if simple is not value:
         return plain(simple, depth + 1, inside)

@@ -208,6 +208,26 @@ def test_odd_answers_outcomes_and_tags_cost_nothing_but_themselves(home, capsys)
     assert capsys.readouterr().err == ""
 
 
+def test_a_result_that_another_thread_is_still_adding_to_is_recorded_as_it_was_when_it_came(home):
+    shared = {}
+
+    class Adds:
+        def model_dump(self, **options):
+            shared[f"later {len(shared)}"] = 1  # as another thread would just then
+            return {"x": 1}
+
+    @looptape.tool
+    def look():
+        return shared
+
+    shared["first"] = Adds()
+    with looptape.run("shared") as run, run.turn() as turn:
+        asked(turn, "look")
+        assert look() is shared
+    (call,) = calls_of(home)
+    assert call.result == {"first": {"x": 1}}
+
+
 def test_a_redactor_may_be_given_alone(home):
     looptape.configure(redact=lambda text: text.replace("Smith", "[name]"))
     with looptape.run("redacted") as run:
