@@ -196,15 +196,18 @@ class ToolRun:
         if self._active is None or self._turn is None:
             return
         number = self._turn.number
-        self._turn.invented += 1
-        call_id, name, arguments = _call_parts(self._call, f"call_{number}_{self._turn.invented}", self._arguments)
+        with self._active.lock:  # tools of one turn may run in several threads
+            self._turn.invented += 1
+            invented = self._turn.invented
+        call_id, name, arguments = _call_parts(self._call, f"call_{number}_{invented}", self._arguments)
         raw = arguments if isinstance(arguments, str) else json.dumps(tape.plain(arguments), ensure_ascii=False)
         with self._active.lock:
             call = self._run.pending.get(call_id)
+            if call is not None:
+                call.claimed = True
         if call is None:
             key = call_key(name, call_of(call_id, name, raw).arguments_raw)
-            call = PendingCall(call_id, name, key, self._run, number, invented=True)
-        call.claimed = True
+            call = PendingCall(call_id, name, key, self._run, number, claimed=True, invented=True)
         self._running = start_call(self._active, call, arguments_raw=raw if call.invented else None)
 
     @quietly

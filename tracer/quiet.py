@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import signal
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_said = False
+_lines = itertools.count()  # only the first is said; two threads never get the same number
 
 
 def quietly(function: Callable[P, T]) -> Callable[P, T | None]:
@@ -57,10 +58,8 @@ def trouble(place: str, error: Exception) -> None:
 
 def say(line: str) -> None:
     """One line on stderr; the second time nothing."""
-    global _said
-    if _said:
+    if next(_lines):
         return
-    _said = True
     try:
         sys.stderr.write(f"looptape: {line}\n")
     except Exception:  # a closed stderr is no reason to disturb the agent
@@ -69,5 +68,5 @@ def say(line: str) -> None:
 
 def forget() -> None:
     """As if nothing had been said (a forked child, tests)."""
-    global _said
-    _said = False
+    global _lines
+    _lines = itertools.count()

@@ -86,8 +86,7 @@ class TurnSpan:
         self._around = current.get_span_context() if native else None
         if self._around is not None:
             _recorded[self._around.trace_id, self._around.span_id] = None
-            while len(_recorded) > 1000:
-                del _recorded[next(iter(_recorded))]
+            _keep_newest(_recorded)
         if self.exported and not native:
             self.chat = _start(f"chat {model}" if model else "chat", self.span.get_span_context(), SpanKind.CLIENT)
 
@@ -238,8 +237,14 @@ def leave(token: tuple[object | None, Span], *, same_context: bool) -> None:
         otel_context.detach(token[0])  # type: ignore[arg-type]
     else:
         _left[token[1].get_span_context().span_id] = getattr(token[1], "parent", None)
-        while len(_left) > 1000:
-            del _left[next(iter(_left))]
+        _keep_newest(_left)
+
+
+def _keep_newest(known: dict[Any, Any]) -> None:
+    """Forgets the oldest beyond a thousand; other threads may be adding and forgetting as well."""
+    if len(known) > 1000:
+        for key in list(known)[:-1000]:
+            known.pop(key, None)
 
 
 def _start(title: str, parent: SpanContext | None, kind: SpanKind) -> Span:

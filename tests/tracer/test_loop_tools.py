@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import functools
 import inspect
+import threading
 
 import pytest
 
@@ -144,6 +145,26 @@ def test_a_future_is_given_back_as_the_same_object(home):
         future.set_result(7)
     (call,) = calls_of(home)
     assert (call.result, call.state) == (7, "done")
+
+
+def test_tools_by_hand_that_begin_in_several_threads_at_once_are_calls_of_their_own(home):
+    together = threading.Barrier(4)
+
+    def work(turn):
+        together.wait(60)
+        with turn.tool("search", {"q": 1}) as tool:
+            together.wait(60)
+            tool.result("found")
+
+    with looptape.run("by hand") as run, run.turn() as turn:
+        turn.request("question")
+        turn.response("Action: search", stop_reason="tool_use")
+        threads = [threading.Thread(target=work, args=(turn,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(c.id for c in calls_of(home)) == [f"call_1_{n}" for n in range(1, 5)]
 
 
 def test_a_sub_agent_inside_a_late_coroutine_belongs_to_the_call(home):

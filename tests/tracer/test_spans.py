@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 import looptape
 import scripted
 from fakellm import Call, FakeLLM, Scenario, Step
+from looptape.tracer import spans
 from recorded import recording
 
 USAGE = "gen_ai.usage.output_tokens"
@@ -272,6 +273,20 @@ def test_run_and_turn_survive_narrow_limits_and_the_turn_says_what_was_cut(
         (run.id, 2),
     ]
     assert all("otel_attributes_cut" in t.flags for t in run.turns)
+
+
+def test_spans_that_two_threads_forget_at_once_disturb_neither():
+    class Forgetting(dict):
+        """The oldest is gone as soon as somebody has looked which it is."""
+
+        def __iter__(self):
+            for key in list(super().__iter__()):
+                yield key
+                self.pop(key, None)
+
+    known = Forgetting.fromkeys(range(1010))
+    spans._keep_newest(known)
+    assert len(known) <= 1000
 
 
 def test_a_long_conversation_needs_few_attributes(use_provider, tmp_path, monkeypatch):
