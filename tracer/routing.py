@@ -123,7 +123,7 @@ def find(chains: Chains, here: Where | None, provider: Provider, raw: bytes, ret
     """
     candidates = chains.all() if here is None else _reachable(chains, here)
     candidates = [c for c in candidates if c.api == provider.API]
-    failed = next((c for c in candidates if _is_retry(c, raw, retries)), None)
+    failed = _retried(candidates, raw, retries)
     if failed is not None:
         return Route(run=failed.run, chain=failed, retry=True)
     found = _by_content(chains, candidates, provider, raw)
@@ -163,6 +163,13 @@ def _by_content(chains: Chains, same_api: list[Chain], provider: Provider, raw: 
     if chain.run.ended and not chain.run.explicit and _has_new_prompt(chain, provider, raw):
         return Route(chain=chain, resume=chain.run)
     return Route(run=chain.run, chain=chain, extended=bool(extended))
+
+
+def _retried(candidates: list[Chain], raw: bytes, retries: int) -> Chain | None:
+    """The conversation whose failed request this is again: what this thread or task sent itself before what others did."""
+    found = [c for c in candidates if _is_retry(c, raw, retries)]
+    own = strand()
+    return next((c for c in found if c.run.last is not None and c.run.last.strand == own), found[0] if found else None)
 
 
 def _is_retry(chain: Chain, raw: bytes, retries: int) -> bool:

@@ -1,7 +1,9 @@
 """Which run a call belongs to: contexts, conversations, threads, sub-agents, sessions, compaction."""
 
 import asyncio
+import itertools
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import anthropic
@@ -20,11 +22,11 @@ class Model:
 
     def __init__(self, script):
         self.script = script
-        self.count = 0
+        self.numbers = itertools.count(1)  # `next` of it gives no two threads the same
 
     def respond(self, request):
         body = json.loads(request.content)
-        self.count += 1
+        number = next(self.numbers)
         said = self.script(body)
         if isinstance(said, Exception):
             raise said
@@ -32,13 +34,12 @@ class Model:
             return said
         calls = [said] if isinstance(said, tuple) else said if isinstance(said, list) else []
         content = [
-            {"type": "tool_use", "id": f"toolu_{self.count}_{i}", "name": n, "input": a}
-            for i, (n, a) in enumerate(calls)
+            {"type": "tool_use", "id": f"toolu_{number}_{i}", "name": n, "input": a} for i, (n, a) in enumerate(calls)
         ] or [{"type": "text", "text": said}]
         return httpx2.Response(
             200,
             json={
-                "id": f"msg_{self.count}", "type": "message", "role": "assistant", "model": body["model"],
+                "id": f"msg_{number}", "type": "message", "role": "assistant", "model": body["model"],
                 "content": content, "stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None,
                 "usage": {"input_tokens": 10, "output_tokens": 5},
             },
@@ -401,29 +402,27 @@ def test_a_retried_call_that_is_killed_later_is_interrupted_not_failed(home):
 
 
 def test_threads_that_send_the_same_keep_their_own_attempts(home):
-    import threading
-
-    lock, barrier, sent = threading.Lock(), threading.Barrier(12), []
+    barrier, mine = threading.Barrier(12), threading.local()
 
     def script(body):
         if turns_in(body):
             return "done"
-        with lock:
-            sent.append(1)
-            return overloaded() if len(sent) <= 6 else ("look", {"n": len(sent)})
+        mine.refusals -= 1
+        return overloaded() if mine.refusals >= 0 else ("look", {"n": mine.number})
 
     client = retrying(Model(script))
 
-    def one(_):
-        barrier.wait()
+    def one(number):
+        mine.number, mine.refusals = number, number % 4
+        barrier.wait(60)
         return loop(client, "the same question")
 
     with ThreadPoolExecutor(12) as pool:
         assert list(pool.map(one, range(12))) == ["done"] * 12
     runs = home.runs()
     assert [len(r.turns) for r in runs] == [2] * 12
-    attempts = [len(r.turns[0].attempts) for r in runs]
-    assert (sum(attempts), max(attempts) <= 4) == (18, True)
+    attempts = {r.turns[0].tool_calls[0].arguments["n"]: len(r.turns[0].attempts) for r in runs}
+    assert attempts == {number: 1 + number % 4 for number in range(12)}
     assert {r.status for r in runs} == {"completed"}
 
 
