@@ -21,6 +21,7 @@ from launched import Launcher
 from looptape.tracer import facts
 from looptape.tracer.exchange import Exchange
 from looptape.tracer.proxy import pointed_at
+from looptape.tracer.proxy import server as server_of_proxy
 from looptape.tracer.proxy.server import ProxyServer
 from recorded import recording
 
@@ -49,7 +50,8 @@ class Upstream:
 
             do_POST = do_HEAD = do_PUT = do_DELETE = do_GET
 
-        self.httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        kind = type("Server", (ThreadingHTTPServer,), {"request_queue_size": 128})  # five at once are the default
+        self.httpd = kind(("127.0.0.1", 0), Handler)
         self.httpd.daemon_threads = True
         self.httpd.handle_error = lambda *_: None
         self.url = f"http://127.0.0.1:{self.httpd.server_address[1]}"
@@ -72,7 +74,7 @@ def home(tmp_path):
 
 
 def connection(proxy):
-    return http.client.HTTPConnection("127.0.0.1", int(proxy.url.rsplit(":", 1)[1]), timeout=10)
+    return http.client.HTTPConnection("127.0.0.1", int(proxy.url.rsplit(":", 1)[1]), timeout=60)
 
 
 def post(proxy, body=BODY, path="/anthropic/v1/messages", headers=HEADERS, over=None):
@@ -226,23 +228,28 @@ def test_a_program_that_hangs_up_leaves_an_abandoned_turn(home):
         line.request("POST", "/anthropic/v1/messages", json.dumps({**BODY, "stream": True}), HEADERS)
         line.getresponse().read1(100)
         line.close()
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while '"turn_end"' not in json.dumps(home.records()) and time.monotonic() < until:
             time.sleep(0.02)
     assert home.run().turns[0].status == "abandoned"
 
 
-def test_the_end_waits_for_what_is_still_to_be_recorded(home):
+def test_the_end_waits_for_what_is_still_to_be_recorded(home, monkeypatch):
+    ending = threading.Event()
+
     def answer(asked):
         asked.send_response(200)
         asked.send_header("content-type", "application/json")
         asked.end_headers()  # no length: the body ends when the connection does
         asked.wfile.write(b'{"type": "message", "content": [], "stop_reason": "end_turn"}')
         asked.wfile.flush()
-        time.sleep(0.3)
+        assert ending.wait(60)
         asked.close_connection = True
 
+    monkeypatch.setattr(server_of_proxy, "_PATIENCE", 60)
     with Upstream(answer) as server, ProxyServer({"anthropic": server.url}) as proxy:
+        shutdown = proxy._server.shutdown
+        proxy._server.shutdown = lambda: (shutdown(), ending.set())  # the answer ends when the end has begun
         line = connection(proxy)
         line.request("POST", "/anthropic/v1/messages", json.dumps(BODY), HEADERS)
         assert b"end_turn" in line.getresponse().read1(1000)
@@ -310,8 +317,9 @@ def test_requests_that_make_no_sense_get_an_answer_and_nothing_is_sent_on(home):
         half.putrequest("POST", "/anthropic/v1/messages")
         half.putheader("content-length", "100")
         half.endheaders(b"{")
+        half.sock.shutdown(socket.SHUT_WR)
+        assert half.sock.recv(1) == b""  # the proxy has given it up
         half.close()
-        time.sleep(0.1)
     assert server.asked == []
 
 
@@ -341,7 +349,7 @@ def test_calls_at_once_are_as_many_as_without_it(home):
     together = threading.Barrier(120)
 
     def answer(asked):
-        together.wait(30)
+        together.wait(60)
         plain(b"{}")(asked)
 
     with (
@@ -361,7 +369,7 @@ def test_the_programs_end_is_seen_where_its_signal_is_blocked(tmp_path):
         "from looptape.tracer.inject import launch; sys.exit(launch(sys.argv[1:]))"
     )
     process = here.start("/bin/sh", "-c", "sleep 0.5; exit 3", by=[sys.executable, "-P", "-c", blocked])
-    _, err = process.communicate("", timeout=30)
+    _, err = process.communicate("", timeout=60)
     assert process.returncode == 3, err
 
 
@@ -370,7 +378,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_once(tmp_path):
         "import os, signal, sys, time\n"
         "def stop(n, f): time.sleep(0.3); sys.exit(5)\n"
         "os.set_blocking(1, False)\nsignal.set_wakeup_fd(1)  # tells every single one\n"
-        "signal.signal(signal.SIGINT, stop)\nos.write(1, b'<ready>')\nfor _ in range(300): time.sleep(0.1)\n"
+        "signal.signal(signal.SIGINT, stop)\nos.write(1, b'<ready>')\nfor _ in range(600): time.sleep(0.1)\n"
     )
     pid, terminal = pty.fork()
     if pid == 0:
