@@ -127,17 +127,17 @@ def test_a_signal_reaches_the_program(here, number, isolated):
     here.write(
         "agent.py",
         "import os, signal, sys, time\ndef stop(n, f): os.write(1, b'got %d' % n); sys.exit(5)\n"
-        f"signal.signal({int(number)}, stop)\nprint('ready', flush=True)\nfor _ in range(300): time.sleep(0.1)\n",
+        f"signal.signal({int(number)}, stop)\nprint('ready', flush=True)\nfor _ in range(900): time.sleep(0.1)\n",
     )
     process = here.start(PYTHON, *(["-I"] if isolated else []), "agent.py")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (5, f"got {int(number)}"), err
 
 
 def test_a_signal_that_another_thread_takes_reaches_the_program_too(here):
-    here.write("agent.py", "import time\nprint('ready', flush=True)\nfor _ in range(300): time.sleep(0.1)\n")
+    here.write("agent.py", "import time\nprint('ready', flush=True)\nfor _ in range(900): time.sleep(0.1)\n")
     code = (
         "import os, signal, sys, threading\nfrom looptape.tracer.inject import launch\n"
         "def send():\n    sys.stdin.readline(); signal.pthread_kill(threading.get_ident(), signal.SIGTERM)\n"
@@ -145,7 +145,7 @@ def test_a_signal_that_another_thread_takes_reaches_the_program_too(here):
     )
     process = here.start(PYTHON, "-I", "agent.py", by=[PYTHON, "-P", "-c", code])
     assert process.stdout.readline() == "ready\n"
-    _, err = process.communicate("now\n", timeout=20)
+    _, err = process.communicate("now\n", timeout=60)
     assert process.returncode == 128 + signal.SIGTERM, err
 
 
