@@ -157,7 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
         return {**body, key: messages}
 
     def _fault(self, api, item, step, body, entry):
-        time.sleep(item.get("delay", 0))
+        if item.get("hold"):
+            self.server_of.closing.wait()
         if item.get("disconnect"):
             entry["status"] = "disconnect"
             raise _Gone

@@ -31,7 +31,8 @@ class Step:
     usage        input, output, cache_read, cache_write, reasoning: disjoint but for reasoning, which is in output
     stop         the raw stop reason (Responses: "failed" or an incomplete reason); default: what fits the calls
     errors       sent first, one per request: {"kind": "overloaded", "message", "headers"} | {"disconnect": True} |
-                 {"cut_stream": n} (n events, then a closed connection) | {"sse_error": True} | each with "delay"
+                 {"cut_stream": n} (n events, then a closed connection) | {"sse_error": True} |
+                 {"hold": True} (nothing is said until the server ends)
     extra_blocks content blocks (Anthropic) or output items (Responses) to put before the text
     raw_sse      the text of a stream to send instead, cut into events at its blank lines
     chunk_delay  seconds between events; None: the server's

@@ -99,11 +99,12 @@ def test_nothing_acknowledged_is_lost_when_loops_are_killed_at_random_moments(tm
 def test_nothing_acknowledged_is_lost_when_processes_are_killed_during_a_stream(tmp_path):
     pick = random.Random(2)
     home, kills = tmp_path / "home", max(1, KILLS // 4)
-    steps = [Step(text="so many words in this " * 300, chunk_delay=0.004) for _ in range(kills)]
-    steps[0].pause_after = 200  # frozen in the middle
+    # none comes to its end before its agent is killed, and one is frozen in the middle
+    steps = [Step(text="so many words in this " * 300, chunk_delay=0.004, pause_after=700) for _ in range(kills)]
+    steps[0].pause_after = 200
     with FakeLLM({f"s{i}": Scenario([s]) for i, s in enumerate(steps)}) as server:
         agents = [acknowledged.start(home, STREAM, SERVER=server.url(f"s{i}")) for i in range(kills)]
-        steps[0].reached.wait(30)
+        assert steps[0].reached.wait(60)
         for agent in agents:
             killed(agent, pick.random() * 0.2)
     check(home, kills)

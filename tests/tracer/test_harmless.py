@@ -35,9 +35,10 @@ def _nothing_said_yet():
 
 @pytest.fixture
 def server():
-    with FakeLLM(
-        {"slow": Scenario([Step(text=WORDS * 3, usage={"input": 25, "output": 50})])}, chunk_delay=0.002
-    ) as fake:
+    """Its first answer stops after a few events, a second whole one follows: what was left early had not come whole."""
+    usage = {"input": 25, "output": 50}
+    steps = [Step(text=WORDS, usage=usage, pause_after=8), Step(text=WORDS, usage=usage)]
+    with FakeLLM({"slow": Scenario(steps)}) as fake:
         yield fake
 
 
@@ -128,6 +129,7 @@ def test_a_stream_left_early_is_one_abandoned_turn_with_what_had_come(server, tm
         return asyncio.run(leave_async(async_client(server, recorded=recorded), how))
 
     bare = play(False)
+    server.scenarios["slow"].pos = 0
     with recording(tmp_path) as home:
         assert play(True) == bare
         run = home.run()
@@ -241,7 +243,7 @@ def exporting(monkeypatch):
     return exporter
 
 
-async def early_break(client):
+async def early_break(client, server):
     async def texts():
         async with client.messages.stream(**ASK) as stream:
             async for text in stream.text_stream:
@@ -253,7 +255,7 @@ async def early_break(client):
     await asyncio.sleep(0.02)
 
 
-async def cancelled(client):
+async def cancelled(client, server):
     async def read():
         async with client.messages.stream(**ASK) as stream:
             async for _ in stream.text_stream:
@@ -267,25 +269,36 @@ async def cancelled(client):
         await task
 
 
-async def timed_out(client):
+async def timed_out(client, server):
     async def read():
-        async with client.messages.stream(**ASK) as stream:
+        async with asyncio.timeout(None) as limit, client.messages.stream(**ASK) as stream:
             async for _ in stream.text_stream:
-                await asyncio.sleep(10)
+                limit.reschedule(asyncio.get_running_loop().time())
 
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(read(), 0.3)
+        await read()
 
 
-async def cancelled_before_the_answer(client):
+async def cancelled_before_the_answer(client, server):
+    scenario = server.scenarios["slow"]
+    asked, go, following = threading.Event(), threading.Event(), scenario.next
+
+    def held(has_tools):
+        asked.set()
+        go.wait(60)
+        return following(has_tools)
+
+    scenario.next = held
     task = asyncio.create_task(client.messages.create(**ASK))
-    await asyncio.sleep(0.002)
+    assert await asyncio.to_thread(asked.wait, 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    scenario.next = following
+    go.set()
 
 
-async def run_block_in_a_generator(client):
+async def run_block_in_a_generator(client, server):
     async def texts():
         with looptape.run("inside"):
             async with client.messages.stream(**ASK) as stream:
@@ -311,7 +324,7 @@ def test_whatever_ends_a_stream_early_logs_nothing_and_the_next_turn_is_not_unde
 
     async def main():
         client = async_client(server)
-        await leaving(client)
+        await leaving(client, server)
         second = await client.messages.create(**{**ASK, "messages": [{"role": "user", "content": "another"}]})
         await client.close()
         return second

@@ -330,7 +330,7 @@ def test_a_call_that_fails_for_good_is_a_failed_turn(tmp_path, stream):
 
 
 def test_a_time_out_is_kept_as_an_attempt_and_a_failed_turn(tmp_path):
-    steps = [Step(text="late", errors=[{"delay": 1.5}, {"delay": 1.5}])]
+    steps = [Step(text="late", errors=[{"hold": True}, {"hold": True}])]
     with recording(tmp_path) as home, serve(steps) as server:
         client = client_of(server, timeout=0.2, max_retries=1)
         with pytest.raises(anthropic.APITimeoutError):
@@ -465,18 +465,27 @@ def test_parallel_calls_pair_by_id_whatever_the_order_of_their_ends(tmp_path):
     calls = [Call("search", {"q": city}, f"toolu_{i}") for i, city in enumerate(("Tokyo", "Paris", "Tokyo"))]
     steps = [Step(calls=calls), Step(text="done")]
 
-    @looptape.tool
-    async def search(q):
-        await asyncio.sleep({"Tokyo": 0.05, "Paris": 0.01}[q])
-        if q == "Paris":
-            raise TimeoutError("no answer")
-        return f"{q}: 21 degrees"
-
     async def loop(client):
+        paris_is_over = asyncio.Event()
+
+        @looptape.tool
+        async def search(q):
+            if q == "Paris":
+                raise TimeoutError("no answer")
+            await paris_is_over.wait()
+            return f"{q}: 21 degrees"
+
+        async def paris_first(q):
+            try:
+                return await search(q=q)
+            finally:
+                if q == "Paris":
+                    paris_is_over.set()
+
         messages = [{"role": "user", "content": "weather?"}]
         answer = await client.messages.create(**request(messages))
         messages.append({"role": "assistant", "content": answer.content})
-        outcomes = await asyncio.gather(*(search(**b.input) for b in answer.content), return_exceptions=True)
+        outcomes = await asyncio.gather(*(paris_first(**b.input) for b in answer.content), return_exceptions=True)
         results = [
             {"type": "tool_result", "tool_use_id": b.id, "content": str(o), "is_error": isinstance(o, Exception)}
             for b, o in zip(answer.content, outcomes, strict=True)

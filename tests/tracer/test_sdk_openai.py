@@ -236,7 +236,7 @@ def test_a_server_that_cannot_be_reached_is_recorded_with_its_attempts(home, api
 @APIS
 def test_a_time_out_is_recorded(home, api):
     with (
-        FakeLLM({"a": Scenario([Step(text="x", errors=[{"delay": 1}])])}) as server,
+        FakeLLM({"a": Scenario([Step(text="x", errors=[{"hold": True}])])}) as server,
         pytest.raises(openai.APITimeoutError),
     ):
         loop(api, client_of(server, max_retries=0, timeout=0.2))
