@@ -220,7 +220,7 @@ WAYS = {
     "text stream": through_text_stream,
     "beta": lambda client: lambda m: client.beta.messages.create(**request(m)),
     "raw response": lambda client: lambda m: client.messages.with_raw_response.create(**request(m)).parse(),
-    "options clone": lambda client: lambda m: client.with_options(timeout=20).messages.create(**request(m)),
+    "options clone": lambda client: lambda m: client.with_options(timeout=60).messages.create(**request(m)),
 }
 
 

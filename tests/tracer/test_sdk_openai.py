@@ -323,7 +323,7 @@ def test_stop_reasons_are_kept_raw_and_told_apart(home, api, stop, status, reaso
 def test_the_helpers_of_the_sdk_are_recorded_too(home, api):
     with FakeLLM({"a": Scenario([Step(text="one")]), "b": Scenario([Step(text="two")])}) as server:
         messages = [{"role": "user", "content": QUESTION}]
-        client = client_of(server).with_options(timeout=5)
+        client = client_of(server).with_options(timeout=60)
         resource = client.chat.completions if api is Chat else client.responses
         key = "messages" if api is Chat else "input"
         raw = resource.with_raw_response.create(model="acme-1", **{key: messages})

@@ -4,6 +4,8 @@ import asyncio
 import gc
 import json
 import threading
+import time
+import types
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import anthropic
@@ -213,7 +215,8 @@ def test_the_sdk_waits_as_always_after_a_failure_that_was_not_served(tmp_path, m
     import anthropic._base_client as base
 
     waits = []
-    monkeypatch.setattr(base.time, "sleep", waits.append)
+    # the SDK's own name alone: other threads of this process sleep as well
+    monkeypatch.setattr(base, "time", types.SimpleNamespace(**{**vars(time), "sleep": waits.append}))
     served = Giving(Reply(None, error=ReplyError("ReadTimeout", "late")))
     with recording(tmp_path), installed(served):
         with pytest.raises(anthropic.APITimeoutError):
@@ -259,14 +262,18 @@ def test_a_cancelled_wait_lets_the_next_answer_go(tmp_path):
     class Endless(Counting):
         async def wait_async(self):
             self.waits += 1
-            await asyncio.sleep(60)
+            waiting.set()
+            await asyncio.Event().wait()
 
-    hold = Endless()
+    hold, waiting = Endless(), asyncio.Event()
 
     async def go():
         llm = looptape.wrap(anthropic.AsyncAnthropic(api_key="k", base_url=DEAD, max_retries=0))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(llm.messages.create(**ASK), 0.1)
+        task = asyncio.create_task(llm.messages.create(**ASK))
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     with recording(tmp_path), installed(Giving(Reply(200, HEADERS, WHOLE, hold=hold))):
         asyncio.run(go())
@@ -455,7 +462,7 @@ def give_generator():
 
 KINDS = {
     "coroutine": (give_coroutine, asyncio.run),
-    "future": (give_future, lambda f: f.result(5)),
+    "future": (give_future, lambda f: f.result(60)),
     "generator": (give_generator, "".join),
 }
 
