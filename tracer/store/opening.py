@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -99,10 +100,15 @@ def _overdue(home: Path) -> bool:
 
 
 def _size(file: Path) -> int:
+    found = _stat(file)
+    return found.st_size if found else 0
+
+
+def _stat(file: Path) -> os.stat_result | None:
     try:
-        return file.stat().st_size
-    except OSError:  # not there, or removed just now
-        return 0
+        return file.stat()
+    except OSError:  # not there, or removed just now: the log goes with every checkpoint
+        return None
 
 
 def _nothing_to_do(home: Path, deadline: float, *, checkpoint: bool, store: Store | None) -> bool:
@@ -146,7 +152,7 @@ def _read_anyway(store: Store, home: Path, error: LooptapeError) -> None:
         raise error from None
     store.adopt(con)
     waiting = len(pending(journals(con, home), home))
-    written = max(f.stat().st_mtime for f in home.glob("store.duckdb*"))
+    written = max((found.st_mtime for f in home.glob("store.duckdb*") if (found := _stat(f))), default=time.time())
     clock = time.strftime("%H:%M", time.localtime(written))
     what = f"{waiting} journal{'' if waiting == 1 else 's'} waiting"
     store.notices.append(f"as of {clock}, {what}: {_why(error)}; nothing is lost")

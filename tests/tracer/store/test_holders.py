@@ -66,6 +66,16 @@ def test_a_store_held_for_reading_is_read_too_with_a_notice(tmp_path, held):
         assert store.notices == []
 
 
+def test_a_file_of_the_store_that_goes_while_its_time_is_looked_up_is_no_error(tmp_path, held):
+    fill(tmp_path, "a" * 16)
+    sync(tmp_path)
+    fill(tmp_path, "b" * 16)
+    held("ro")
+    (tmp_path / "store.duckdb.gone").symlink_to("nowhere")  # listed, and not there when it is looked at
+    with open_store(tmp_path, deadline=0.2) as store:
+        assert store.notices[0].startswith("as of ")
+
+
 def test_a_store_held_for_writing_is_an_error_that_names_the_holder(tmp_path, held):
     fill(tmp_path, "a" * 16)
     sync(tmp_path)
