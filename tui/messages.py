@@ -20,11 +20,12 @@ class RunsLoaded(Message):
 
 
 class TurnLoaded(Message):
-    """One turn was read whole."""
+    """One turn was read whole, when things stood as ``stood`` says (as far as whoever asked wants to know)."""
 
-    def __init__(self, view: TurnView) -> None:
+    def __init__(self, view: TurnView, stood: object = None) -> None:
         super().__init__()
         self.view = view
+        self.stood = stood
 
 
 class Failed(Message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from looptape.tracer import process
 from looptape.tracer.importers import import_path
 from looptape.tracer.store import Filter, memory_store, open_store
 from looptape.tui.data.source import StoreSource
+from looptape.tui.screens.fork.running import ForkRun
 from looptape.tui.screens.fork.watch import ForkWatch
 from tui_driver import Seat, drive
 from tui_fakes import EVIL
@@ -238,16 +240,31 @@ def test_leaving_while_it_runs_asks_and_stops_it(home: Path, run: str, server: A
         await wrote(seat, "20000")
         await seat.press("ctrl+s", "g", "enter", "l", "ctrl+r", "y")
         await seat.met(slow.reached.is_set, settle=False)
+        going = seat.app.screen.query_one(ForkWatch)._fork
+        assert going is not None
         await seat.press("q", "l")
         assert "run on from" not in seat.text
+        await seat.met(lambda: going.stopping)  # the screen is taken down behind the one that is seen
         gate.set()
-        for thread in threading.enumerate():
-            if thread.name == "fork":
-                thread.join(20)
+        await asyncio.to_thread(going._thread.join, 60)
 
     fork_screen(home, run, 2, steps)
     assert len(server.log) == 1
     assert forked(home).status == "halted"
+
+
+def test_a_fork_whose_app_is_gone_without_a_word_ends_as_it_would_have(home: Path, run: str) -> None:
+    def nobody(_message: object) -> None:
+        raise RuntimeError("Event loop is closed")
+
+    async def steps(seat: Seat) -> None:
+        going = ForkRun(seat.app.source, seat.app.screen.sketch.ready, nobody)
+        going.begin()
+        await asyncio.to_thread(going._thread.join, 60)
+        assert not going._thread.is_alive()
+
+    fork_screen(home, run, 2, steps)
+    assert (forked(home).status, forked(home).turns) == ("completed", 4)
 
 
 def test_a_refused_key_is_one_line_and_the_app_goes_on(home: Path, run: str, server: Any) -> None:

@@ -15,7 +15,7 @@ from ...tracer.errors import LooptapeError
 from .. import crash, keymap
 from ..data.source import Source
 from ..data.views import Trouble
-from ..messages import Answered, Failed
+from ..messages import Answered, Failed, Unchanged
 from ..place import Scope, Subject
 from ..themes import NAMES, called
 from ..widgets.bars import KeyBar, NoticeBar, act
@@ -39,6 +39,7 @@ class Page(Screen[int]):
     def __init__(self) -> None:
         super().__init__()
         self._busy: set[str] = set()
+        self._newest: dict[str, object] = {}
         self._own: Source | None = None
 
     @property
@@ -81,8 +82,9 @@ class Page(Screen[int]):
         return bool(self._busy)
 
     def say(self, text: str) -> None:
-        """A line that stays until the next key."""
-        self.query_one(NoticeBar).passing(text)
+        """A line that stays until the next key; of what is said while the screen is being left nothing."""
+        for bar in self.query(NoticeBar):
+            bar.passing(text)
 
     def notices(self, lines: Sequence[str]) -> None:
         """What the store has to say."""
@@ -101,9 +103,11 @@ class Page(Screen[int]):
 
     def read(self, job: Callable[[], Message], group: str) -> None:
         """Run a reading in a thread and post what it gives; a newer reading of the group replaces it."""
+        mark = self._newest[group] = object()
 
         def work() -> None:
             worker = get_current_worker()
+            message: Message = Unchanged()
             try:
                 message = job()
             except LooptapeError as error:
@@ -113,11 +117,16 @@ class Page(Screen[int]):
                 cure = f"More in {where}" if where else "looptape doctor looks at the store"
                 message = self._failed(group, Trouble(f"{group} failed: {type(error).__name__}: {error}", cure))
             finally:
-                self._busy.discard(group)
-            if not worker.is_cancelled:
-                self.post_message(message)
+                self.post_message(Answered(lambda: self._arrived(group, mark, message, wanted=not worker.is_cancelled)))
 
         self.run_worker(work, thread=True, exclusive=True, group=group, exit_on_error=False)
+
+    def _arrived(self, group: str, mark: object, message: Message, *, wanted: bool) -> None:
+        """A reading is over. Whether a newer one took its place meanwhile is known for sure only here, where both begin."""
+        if self._newest.get(group) is mark:
+            self._busy.discard(group)
+            if wanted:
+                self.post_message(message)
 
     def _failed(self, group: str, trouble: Trouble) -> Message:
         """A reading that failed; what a key asked for is said until the next key, and nothing else is touched."""

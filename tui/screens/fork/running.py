@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 
@@ -94,17 +95,22 @@ class ForkRun:
     def _saw(self, done: TurnDone) -> None:
         said = beside.of_done(done)
         self._came.append(said)
-        self._tell(TurnCame(said))
+        self._say(TurnCame(said))
+
+    def _say(self, message: Message) -> None:
+        """Tell it, if there is anyone: the app may end between the look whether it is there and the message."""
+        with suppress(RuntimeError):
+            self._tell(message)
 
     def _work(self) -> None:
         try:
             verdict = self._carried_out()
         except LooptapeError as error:
-            self._tell(Broke(Trouble(error.what, error.cure)))
+            self._say(Broke(Trouble(error.what, error.cure)))
         except Exception as error:  # the screen outlives whatever a fork runs into
-            self._tell(Broke(Trouble(f"The fork broke: {type(error).__name__}: {error}")))
+            self._say(Broke(Trouble(f"The fork broke: {type(error).__name__}: {error}")))
         else:
-            self._tell(Ended(verdict, here=self._is_here(verdict.outcome.run)))
+            self._say(Ended(verdict, here=self._is_here(verdict.outcome.run)))
 
     def _carried_out(self) -> ForkVerdict:
         ready = self._ready
@@ -115,7 +121,7 @@ class ForkRun:
         except BaseException:
             order.close(live)
             raise
-        self._tell(Opened(runs[0].id))
+        self._say(Opened(runs[0].id))
         spread = carry_out(ready.start, runs, model, tools.box, ready.order.policy(), hooks=self._hooks)
         refuse_miss(spread)
         return beside.judge(ready, tools.live, self._came, spread.outcomes[0])

@@ -83,6 +83,11 @@ class ForkWatch(Vertical):
         """The screen it stands on."""
         return cast("Stage", self.screen)
 
+    @property
+    def is_watched(self) -> bool:
+        """False once the screen is being left: what is said by then comes when its other widgets may be gone."""
+        return self.screen.is_running
+
     def begin(self, ready: Ready, live: frozenset[str]) -> None:
         """Start a fork and watch it."""
         self.run, self.running, self._here, self._verdict = "", True, False, None
@@ -116,11 +121,14 @@ class ForkWatch(Vertical):
         """The new run has its id."""
         message.stop()
         self.run = message.run
-        self._tick()
+        if self.is_watched:
+            self._tick()
 
     def on_turn_came(self, message: TurnCame) -> None:
         """A turn is over."""
         message.stop()
+        if not self.is_watched:
+            return
         follows = self.listing.selected is None or self.listing.selected.asked
         self._came.append(message.said)
         self._show(follow=follows)
@@ -129,6 +137,8 @@ class ForkWatch(Vertical):
     def on_ended(self, message: Ended) -> None:
         """The fork is over: its verdict."""
         message.stop()
+        if not self.is_watched:
+            return
         self._over()
         self._verdict, self._here = message.verdict, message.here
         lines = verdict_lines(message.verdict)
@@ -141,6 +151,8 @@ class ForkWatch(Vertical):
     def on_broke(self, message: Broke) -> None:
         """It could not run."""
         message.stop()
+        if not self.is_watched:
+            return
         self._over()
         self._plan.show([(("! ", "bad_strong"), (told(message.trouble), "bad"))])
 
@@ -191,7 +203,7 @@ class ForkWatch(Vertical):
         self.listing.show(found, select=asked if follow else None)
 
     def _tick(self) -> None:
-        if self.running and self._ready is not None and self._fork is not None:
+        if self.running and self.is_watched and self._ready is not None and self._fork is not None:
             asked = next((one.pair.number for one in self.listing.rows if one.asked), self._ready.start.turn)
             note = f"   run {self.run}" if self.run else ""
             seconds = time.monotonic() - self._began

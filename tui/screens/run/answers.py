@@ -6,6 +6,7 @@ looked for in its last turns only, and for the rest there are commands, which ar
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -174,16 +175,20 @@ def _last_cycles(source: Source, run: Run) -> tuple[CycleFinding, ...]:
     return tuple(detector.findings())
 
 
+_lock = threading.Lock()
 _answers: WeakKeyDictionary[Any, OrderedDict[tuple[object, ...], Any]] = WeakKeyDictionary()
 
 
 def _once(source: Source, key: tuple[object, ...], ask: Callable[[], T]) -> T:
-    """The answer to a question, asked once as long as the run stands as it does."""
-    known = _answers.setdefault(source, OrderedDict())
-    if key in known:
-        known.move_to_end(key)
-        return known[key]  # type: ignore[no-any-return]
-    answer = known[key] = ask()
-    while len(known) > KEPT:
-        known.popitem(last=False)
+    """The answer to a question, asked once as long as the run stands as it does. Several threads ask at a time."""
+    with _lock:
+        known = _answers.setdefault(source, OrderedDict())
+        if key in known:
+            known.move_to_end(key)
+            return known[key]  # type: ignore[no-any-return]
+    answer = ask()
+    with _lock:
+        known[key] = answer
+        while len(known) > KEPT:
+            known.popitem(last=False)
     return answer

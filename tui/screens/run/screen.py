@@ -175,8 +175,12 @@ class RunScreen(Watching):
         self._remember(number)
         if number in self._kept:
             return
-        source, run = self.source, self.run_id
-        self.read(lambda: TurnLoaded(source.turn(run, number, fresh=True)), "turn")
+        source, run, stood = self.source, self.run_id, self._lines_at(number)
+        self.read(lambda: TurnLoaded(source.turn(run, number, fresh=True), stood), "turn")
+
+    def _lines_at(self, number: int) -> object:
+        """The lines that tell whether a turn is still the same: its own and its neighbours', to which results come back."""
+        return None if self.turns is None else [self.turns.row(n) for n in (number - 1, number, number + 1)]
 
     def _remember(self, number: int) -> None:
         known = dict(self.loop_app.memory.get("run.at", {}))
@@ -187,8 +191,11 @@ class RunScreen(Watching):
         self.loop_app.memory.put("run.at", known)
 
     def on_turn_loaded(self, message: TurnLoaded) -> None:
-        """Keep it, unless it is large; show it if it is still the selected one."""
+        """Keep it, unless it is large; show it if it is still the selected one. What changed meanwhile is read again."""
         view = message.view
+        if message.stood != self._lines_at(view.turn.number):
+            self._want(view.turn.number)
+            return
         if sum(c.result_length or 0 for t in (view.turn, view.before) if t for c in t.tool_calls) < SMALL:
             self._kept[view.turn.number] = view
         while len(self._kept) > KEPT:

@@ -82,11 +82,11 @@ class Wired:
 
 
 class Built(Message):
-    """A tab was made, as far as it is known yet; ``extras`` is what was read for it."""
+    """A tab was made of a turn, as far as it is known yet; ``extras`` is what was read for it."""
 
-    def __init__(self, want: Want, document: Document, extras: Mapping[str, Any]) -> None:
+    def __init__(self, view: TurnView, want: Want, document: Document, extras: Mapping[str, Any]) -> None:
         super().__init__()
-        self.want, self.document, self.extras = want, document, extras
+        self.view, self.want, self.document, self.extras = view, want, document, extras
 
 
 class Sought(Message):

@@ -11,6 +11,7 @@ from typing import Any
 from textual import events
 from textual.app import ComposeResult
 from textual.message import Message
+from textual.worker import get_current_worker
 
 from ... import keymap
 from ...data.views import TurnView, row_of
@@ -85,6 +86,7 @@ class TurnScreen(Page):
         self._extras: dict[str, Any] = {}
         self._version: object = None
         self._patience, self._again_at = Patience(), math.inf
+        self._making: Want | None = None
 
     def compose(self) -> ComposeResult:
         """Head, tabs, text, search, notices, keys."""
@@ -166,16 +168,17 @@ class TurnScreen(Page):
             now = source.version()
             if now == known:
                 return Unchanged()
-            view = source.turn(run, number)
-            self._version = now
-            return TurnLoaded(view)
+            return TurnLoaded(source.turn(run, number), now)
 
         self.poll(job, "again")
 
     def on_turn_loaded(self, message: TurnLoaded) -> None:
         """Show it."""
         view = message.view
-        if view.turn.number != self._number or view == self._view or (view.fresh and self._view is not None):
+        if view.turn.number != self._number:
+            return
+        self._version = message.stood
+        if view == self._view or (view.fresh and self._view is not None):
             return
         if self._view is None:
             self.notices(())  # a trouble there was is over
@@ -192,41 +195,43 @@ class TurnScreen(Page):
     def _make(self) -> None:
         """Make the document of the chosen tab in a thread; what it needs beyond the turn is read there."""
         view, want, have, source = self._view, self._want(), dict(self._extras), self.source
+        self._making = want
         if view is None or (view.fresh and want.tab not in OF_NEW):
             self.pane.show(_LOADING)
             return
         make, post = MAKERS[want.tab], self.post_message
 
-        def wanted() -> bool:
-            return self._view is view and self._want() == want
+        def wanted() -> bool:  # asked in the thread, where no widget may be looked for: this one may be gone
+            return self._view is view and self._making == want and not get_current_worker().is_cancelled
 
         def job() -> Message:
             if turn_reading.takes_time(view) and not want.raw:
                 post(
-                    Built(want, make(view, have, replace(want, raw=True)), dict(have))
+                    Built(view, want, make(view, have, replace(want, raw=True)), dict(have))
                 )  # as it is, until it is indented
             needed = [name for name in NEEDS.get(want.tab, ()) if name not in have]
             if want.tab == "request" and want.number > LONG:
                 needed = [name for name in needed if name != "context"]
             for name in needed:
                 if name in SLOW:
-                    post(Built(want, make(view, have, want), dict(have)))
+                    post(Built(view, want, make(view, have, want), dict(have)))
                     time.sleep(SETTLE)
                     if not wanted():
                         return Unchanged()
                 have[name] = turn_reading.read(name, source, view, wanted)
             if not wanted():
                 return Unchanged()
-            return Built(want, make(view, have, want), have)
+            return Built(view, want, make(view, have, want), have)
 
         self.read(job, "tab")
 
     def on_built(self, message: Built) -> None:
-        """Show what was made, if it is still wanted."""
-        if message.want.number == self._number and self._view is not None:
-            self._extras |= message.extras
-            self._notes()
-            self._head()
+        """Show what was made, if it is still wanted; of a turn that was read again meanwhile nothing is kept."""
+        if message.view is not self._view:
+            return
+        self._extras |= message.extras
+        self._notes()
+        self._head()
         if message.want == self._want():
             want = message.want
             name = f"{self._run}:{want.number}.{want.tab}{'.raw' if want.raw else ''}"
