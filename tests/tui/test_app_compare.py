@@ -331,3 +331,19 @@ def test_a_text_of_megabytes_says_what_was_not_compared(tmp_path: Path) -> None:
         assert "not compared word by word" in seat.text
 
     compare(tmp_path, Place(A, 1), Place(B, 1), "3", then=then)
+
+
+def test_s_twice_in_one_breath_leaves_the_sides_as_they_were(home: Path) -> None:
+    async def then(seat: Seat) -> None:
+        before, screen = seat.text, seat.app.screen
+        screen.action_swap()
+        screen.action_swap()
+        await seat.settle()
+        assert seat.text == before
+        assert screen.subject().place == Place(RIGHT, 11)
+        screen.action_swap()
+        await seat.settle()
+        assert screen.subject().place == Place(RIGHT, 11)
+        assert screen._side == 0
+
+    compare(home, Place(LEFT), Place(RIGHT), then=then)

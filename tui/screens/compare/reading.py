@@ -33,11 +33,12 @@ class CompareView:
 
 
 class Compared(Message):
-    """Two sides were compared."""
+    """Two sides were compared. ``places``: the left and the right one, as the screen calls them."""
 
-    def __init__(self, view: CompareView) -> None:
+    def __init__(self, view: CompareView, places: tuple[Place, ...] = ()) -> None:
         super().__init__()
         self.view = view
+        self.places = places
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,17 @@ def against(source: Source, base: Place, other: Place) -> ComparedOne:
 def compare(source: Source, left: Place, right: Place) -> Compared:
     """Reads both sides and compares them. A turn against a whole run is run against run, standing at that turn."""
     a, b, pair = sides(source, left, right)
-    return compared(a, b, pair)
+    return Compared(_compared(a, b, pair), (left, right))
 
 
-def compared(a: Side, b: Side, pair: tuple[int | None, int | None] = (None, None)) -> Compared:
-    """Compares what was read."""
+def swapped(view: CompareView, left: Place, right: Place) -> Compared:
+    """The same sides the other way round."""
+    return Compared(_compared(view.diff.b, view.diff.a, view.pair[::-1]), (left, right))
+
+
+def _compared(a: Side, b: Side, pair: tuple[int | None, int | None]) -> CompareView:
     found = diff(a, b)
-    return Compared(CompareView(found, lines_of(found), pair))
+    return CompareView(found, lines_of(found), pair)
 
 
 def sides(source: Source, left: Place, right: Place) -> tuple[Side, Side, tuple[int | None, int | None]]:

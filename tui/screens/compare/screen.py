@@ -15,7 +15,7 @@ from ...widgets.virtual_list import VirtualList
 from ..page import Page
 from . import look as compare_look
 from .detail import Look, detail
-from .reading import Compared, CompareView, compare, compared
+from .reading import Compared, CompareView, compare, swapped
 from .rows import VIEWS, Line, fold
 
 AROUND = (0, 1, 3, 10, 30, 1_000_000)
@@ -49,6 +49,7 @@ class CompareScreen(Page):
         self._places = (left, right)
         self._at = VIEWS.index(view) if view in VIEWS else 0
         self._view: CompareView | None = None
+        self._compared: tuple[Place, ...] = ()
         self._side = 1
         self._opened: dict[str, frozenset[str]] = {}
         self._raw = False
@@ -89,7 +90,10 @@ class CompareScreen(Page):
 
     def on_compared(self, message: Compared) -> None:
         """Show it, the first difference selected."""
+        if message.places != self._places:
+            return  # swapped again meanwhile
         self._view = view = message.view
+        self._compared = message.places
         lines = view.lines
         self.query_one(TabBar).note({i: f"{n:,} ≠" for i, v in enumerate(VIEWS[:-1]) if (n := sum(not x.same for x in lines[v]))})  # fmt: skip
         self._head()
@@ -268,7 +272,11 @@ class CompareScreen(Page):
         self._keys.clear()
         self._opened.clear()
         self._shown = ""
-        self.read(lambda: compared(view.diff.b, view.diff.a, view.pair[::-1]), "compare")
+        left, right = self._places
+        if (left, right) == self._compared:  # a second time before the first was answered: what is shown stands so
+            self.read(lambda: Compared(view, (left, right)), "compare")
+        else:
+            self.read(lambda: swapped(view, left, right), "compare")
 
     def action_raw(self) -> None:
         """Raw or pretty."""
