@@ -21,7 +21,9 @@ from . import crash
 INTERRUPTED = 130
 _ECHO = 0.5
 """Seconds in which an interrupt arrives here that another program was given."""
-_PATIENCE = 3.0
+_ROUNDS = 8
+"""Rounds of the event loop after which it has told of every signal that came before."""
+_PATIENCE = 10.0
 """Seconds that the end may take where nobody reads what is still to be written."""
 
 
@@ -36,6 +38,7 @@ class EndingApp(App[int]):
         super().__init__(**given)
         self.trouble: LooptapeError | None = None
         self._back_at = -_ECHO
+        self._away = 0
 
     @property
     def home(self) -> Path | None:
@@ -58,7 +61,7 @@ class EndingApp(App[int]):
     def _told_to_end(self, number: signal.Signals) -> None:
         self.keep()
         if number is signal.SIGINT:
-            if time.monotonic() - self._back_at > _ECHO:
+            if not self._away and time.monotonic() - self._back_at > _ECHO:
                 self.exit(INTERRUPTED)
             return
         self._ended(f"The screen was ended by {number.name}", None)
@@ -69,11 +72,20 @@ class EndingApp(App[int]):
     @contextmanager
     def suspend(self) -> Iterator[None]:
         """Another program has the terminal; an interrupt meanwhile is for that one alone."""
+        self._away += 1
         try:
             with super().suspend():
                 yield
         finally:
             self._back_at = time.monotonic()
+            self._back_in(_ROUNDS)
+
+    def _back_in(self, rounds: int) -> None:
+        """The loop is told of a signal some rounds after it came, however long a round takes: only then one is back."""
+        if rounds and self._loop is not None:
+            self._loop.call_soon(self._back_in, rounds - 1)
+        else:
+            self._away -= 1
 
     def _ended(self, what: str, error: BaseException | None) -> None:
         """The first reason counts: what comes after it is its echo."""

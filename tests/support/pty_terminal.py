@@ -26,6 +26,16 @@ def program(text: str) -> tuple[str, ...]:
     return (sys.executable, "-c", f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n{text}")
 
 
+def _works(pid: int) -> bool:
+    """True while a thread of a program or of its children runs, or would if it were let (where /proc tells)."""
+    with contextlib.suppress(OSError):  # it ends while it is looked at
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        if any((thread / "stat").read_text().rpartition(")")[2].split()[0] in "RD" for thread in threads):
+            return True
+        return any(_works(int(child)) for thread in threads for child in (thread / "children").read_text().split())
+    return False
+
+
 class Terminal:
     """A program on a pseudo-terminal.
 
@@ -44,10 +54,13 @@ class Terminal:
         self.started = time.perf_counter()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            env = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT}
-            env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            os.execve(command[0], list(command), env)
+            try:
+                env = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT}
+                env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+                os.execve(command[0], list(command), env)
+            finally:
+                os._exit(127)  # what could not be started is no second test run
         self.seen = b""
         self.grid = Grid(columns, lines)
         self.code: int | None = None
@@ -65,7 +78,7 @@ class Terminal:
         self.grid.feed(piece)
         return bool(piece)
 
-    def wait(self, stands: Callable[[Grid], object], seconds: float = 30) -> bool:
+    def wait(self, stands: Callable[[Grid], object], seconds: float = 60) -> bool:
         """Read until that is so on the screen, or the time is over."""
         end = time.monotonic() + seconds
         while not stands(self.grid):
@@ -73,7 +86,7 @@ class Terminal:
                 return bool(stands(self.grid))
         return True
 
-    def until(self, *words: str, seconds: float = 30) -> None:
+    def until(self, *words: str, seconds: float = 60) -> None:
         """Read until all these words stand on the screen."""
         if not self.wait(lambda grid: all(word in grid.text for word in words), seconds):
             raise AssertionError(f"{words} did not come; the screen:\n{self.grid.text}\n{self.seen[-400:]!r}")
@@ -84,19 +97,24 @@ class Terminal:
         while time.monotonic() < end and self.read(0.1):
             pass
 
-    def quiet(self, seconds: float, most: float = 10) -> None:
-        """Read until nothing has come for so long."""
-        end, seen = time.monotonic() + most, -1
-        while time.monotonic() < end and len(self.seen) != seen:
+    def quiet(self, seconds: float, most: float = 30) -> None:
+        """Read until nothing has come for so long, and the program rested: a busy machine keeps it from running."""
+        now = since = time.monotonic()
+        end = now + most
+        while now < end and now - since < seconds:
             seen = len(self.seen)
-            self.read(seconds)
+            if not self.read(0.03):
+                return
+            now = time.monotonic()
+            if len(self.seen) != seen or _works(self.pid):
+                since = now
 
     def send(self, keys: bytes | str) -> None:
         os.write(self.fd, keys.encode() if isinstance(keys, str) else keys)
 
     def status(self) -> int:
         """Wait for the end; its exit status, that of a kill if it does not end."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while self.read(0.1) and time.monotonic() < end:
             pass
         return self.close(max(1.0, end - time.monotonic()))

@@ -128,7 +128,7 @@ def test_an_interrupt_is_130_without_a_word(screen: Terminal) -> None:
 
 def test_a_closed_terminal_leaves_no_process(screen: Terminal) -> None:
     os.close(screen.fd)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     done = 0
     while not done and time.monotonic() < end:
         done, status = os.waitpid(screen.pid, os.WNOHANG)
@@ -140,7 +140,7 @@ def test_a_closed_terminal_leaves_no_process(screen: Terminal) -> None:
 
 def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_brings_the_screen_back(screen: Terminal) -> None:
     screen.send("\x1a")
-    end, stopped = time.monotonic() + 30, 0
+    end, stopped = time.monotonic() + 60, 0
     while not stopped and time.monotonic() < end and screen.read(0.1):  # what it says on the way has to be read
         stopped, status = os.waitpid(screen.pid, os.WNOHANG | os.WUNTRACED)
     assert stopped

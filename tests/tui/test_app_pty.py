@@ -34,7 +34,7 @@ def test_from_start_to_quit_through_filter_run_turn_diff_and_fork(on: Terminal) 
     on.send("broken")
     on.until("1 of 13")
     on.send("\r")
-    on.quiet(1)  # one at a time: Textual hands a burst of keys to what had the focus before it
+    on.quiet(0.3)  # one at a time: Textual hands a burst of keys to what had the focus before it
     on.send("\r")
     on.until("why  broken-returns", "GENERATE")
 

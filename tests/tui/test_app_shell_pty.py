@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 import small_tape
 from looptape.tracer.store import open_store
-from pty_terminal import LOOPTAPE, Terminal, terminal
+from pty_terminal import LOOPTAPE, Terminal, program, terminal
 
 NOTES = """#!/bin/sh
 printf '%s\\n' "$@" > {out}.words
@@ -59,12 +60,19 @@ def screen(home: Path) -> Iterator[Terminal]:
         yield made
 
 
-def given_over(made: Terminal, keys: str) -> None:
-    """Press keys that open another program, and wait until the screen is back from it."""
+def told_to_be(text: str) -> tuple[str, ...]:
+    """The screen of the command line, after this Python text."""
+    return program(f"{text}\nfrom looptape.tui.cli import main\nsys.argv = ['looptape', 'tui']\nmain()")
+
+
+def given_over(made: Terminal, key: str) -> None:
+    """Open another program from the menu of o, and wait until the screen is back from it."""
+    assert made.wait(lambda grid: "in the pager" not in grid.text), made.grid.text
     before = len(made.seen)
-    for key in keys:
-        made.send(key)
-        made.quiet(0.3)
+    made.send("o")
+    made.until("in the pager")
+    made.quiet(0.3)  # the menu is painted just before it has the keys
+    made.send(key)
     assert made.wait(lambda _: b"MINE NOW" in made.seen[before:] and b"\x1b[?1049h" in made.seen[before:]), (
         made.grid.text
     )
@@ -75,14 +83,14 @@ def given_over(made: Terminal, keys: str) -> None:
 def test_pager_and_editor_get_the_terminal_and_the_text_and_give_the_terminal_back(
     screen: Terminal, home: Path
 ) -> None:
-    given_over(screen, "oo")
+    given_over(screen, "o")
     paged = (home / "pager.text").read_text("utf-8")
     assert paged.startswith("# revenue")
     assert "\x1b" not in paged
-    given_over(screen, "oe")
+    given_over(screen, "e")
     assert (home / "vim.text").read_text("utf-8").startswith("# revenue")
     file = Path((home / "vim.words").read_text().strip())
-    assert not file.exists()
+    assert screen.wait(lambda _: not file.exists())  # the screen is back a moment before
     screen.until("revenue")
     screen.send("q")
     assert screen.status() == 0
@@ -93,17 +101,41 @@ def test_an_interrupt_in_the_pager_is_the_pagers(home: Path) -> None:
     with terminal((*LOOPTAPE, "tui"), environment=environment(home)) as made:
         made.until("revenue")
         made.quiet(0.3)
-        given_over(made, "oo")
+        given_over(made, "o")
         made.rest(0.6)
         made.send("?")
         made.until("keys valid here")
+
+
+def test_an_interrupt_in_the_pager_is_the_pagers_however_long_the_way_back_takes(home: Path) -> None:
+    (home / "pager").write_text("#!/bin/sh\nprintf 'MINE NOW\\r\\n'\nkill -INT $PPID\n")
+    slowly = "from looptape.tui import ending\nending._ECHO = -1.0"
+    with terminal(told_to_be(slowly), environment=environment(home)) as made:
+        made.until("revenue")
+        made.quiet(0.3)
+        given_over(made, "o")
+        made.send("?")
+        made.until("keys valid here")
+
+
+def test_an_interrupt_after_the_pager_ends_the_screen(home: Path) -> None:
+    with terminal(
+        told_to_be("from looptape.tui import ending\nending._ECHO = 0.0"), environment=environment(home)
+    ) as made:
+        made.until("revenue")
+        made.quiet(0.3)
+        given_over(made, "o")
+        made.send("?")
+        made.until("keys valid here")  # it is back
+        os.kill(made.pid, signal.SIGINT)
+        assert made.status() == 130
 
 
 def test_the_editor_opens_the_caller_at_its_line(screen: Terminal, home: Path) -> None:
     screen.send("\r")
     screen.until("GENERATE")
     screen.quiet(0.5)
-    given_over(screen, "oc")
+    given_over(screen, "c")
     assert (home / "vim.words").read_text().splitlines() == ["+12", str(home / "work" / "agent.py")]
 
 
@@ -172,13 +204,14 @@ def test_it_works_in_tmux_and_a_copy_stands_in_tmuxs_buffer(home: Path) -> None:
         return done.stdout
 
     def until(words: str) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while words not in tmux("capture-pane", "-p"):
             assert time.monotonic() < end, tmux("capture-pane", "-p")
             time.sleep(0.1)
 
+    patient = told_to_be("from looptape.tui.outside import clipboard\nclipboard.PATIENCE = 60.0")
     try:
-        tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", *LOOPTAPE, "tui")
+        tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", *patient)
         until("revenue")
         tmux("send-keys", "y")
         until("where it is")
