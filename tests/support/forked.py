@@ -83,7 +83,7 @@ async def ended(seat: Seat) -> None:
 
     watch = next(iter(screen.query_one(ForkWatch) for screen in seat.app.screen_stack if screen.query(ForkWatch)))
     await seat.settle()
-    for _ in range(1200):
+    for _ in range(4800):
         await asyncio.sleep(0.025)  # to settle each time would cost more than the fork itself
         if not watch.running:
             await seat.settle()
@@ -95,7 +95,9 @@ async def ended(seat: Seat) -> None:
 async def at(seat: Seat, words: str) -> None:
     """Goes down to the line that holds these words."""
     await seat.press("g")
-    for _ in range(80):
+    listing = seat.app.screen.listing  # type: ignore[attr-defined]
+    for place in range(len(listing.rows)):
+        await seat.met(lambda place=place: listing.cursor == place, settle=False)  # type: ignore[misc]
         if words in seat.chosen:
             await seat.settle()
             return

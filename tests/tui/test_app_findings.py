@@ -157,13 +157,12 @@ def test_escape_stops_the_search_and_what_was_found_stays(home: Path, monkeypatc
                 self.read_runs += 1
                 if self.read_runs == 2:
                     going.set()
-                    go_on.wait(20)
+                    go_on.wait(120)
             return answer
 
     async def steps(seat: Seat) -> None:
         seat.app.open_findings(Scope((SICK, OTHER, WELL)))
-        while not going.is_set():
-            await seat.pilot.pause(0.01)
+        await seat.met(going.is_set, settle=False)
         await seat.met(lambda: "1 of 3 runs looked at  Esc stops" in seat.text, settle=False)
         await seat.pilot.press("escape")
         go_on.set()

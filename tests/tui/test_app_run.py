@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from looptape.tui.screens.run.screen import RunScreen
 from tui_driver import Seat, drive
 from tui_fakes import FakeSource, long_run, shop
 
 REFUND = "3f9a1c2072d94b10"
+SETTLED = 7_777.0
+"""Seconds that no timer of the screen has by itself."""
 
 
 def test_the_turns_stand_left_and_the_selected_turn_right() -> None:
@@ -55,17 +60,33 @@ def test_what_came_in_is_named_after_the_tool_that_gave_it() -> None:
 
 
 def test_moving_on_quickly_reads_only_the_turn_one_stops_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("looptape.tui.screens.run.screen.SETTLE", 1.0)  # longer than the presses take on a slow machine
+    monkeypatch.setattr("looptape.tui.screens.run.screen.SETTLE", SETTLED)
+    stood: list[Callable[[], object]] = []
+    real = RunScreen.set_timer
+
+    def set_timer(screen: RunScreen, delay: float, callback: Any = None, **more: Any) -> Any:
+        """The moment that a selection must stand comes when the test says so."""
+        return stood.append(callback) if delay == SETTLED else real(screen, delay, callback, **more)
+
+    monkeypatch.setattr(RunScreen, "set_timer", set_timer)
     source = long_run(200)
 
     async def steps(seat: Seat) -> None:
-        before = source.reads
-        for _ in range(5):
+        seat.app.open_run("00000000000000ff")
+        await seat.met(lambda: stood, settle=False)
+        for place in range(1, 6):
             await seat.pilot.press("j")
+            await seat.met(
+                lambda place=place: seat.app.screen.listing.cursor == place and len(stood) > place, settle=False
+            )
+        await seat.met(lambda: not any(worker.is_running for worker in seat.app.workers), settle=False)
+        before = source.reads
+        for callback in stood:
+            seat.app.screen.call_later(callback)
         await seat.until("turn 6 of 200")
-        assert source.reads - before <= 2
+        assert source.reads - before == 1
 
-    drive(source, steps, run="00000000000000ff")
+    drive(source, steps)
 
 
 def test_the_right_pane_takes_the_keys_and_gives_them_back() -> None:

@@ -35,6 +35,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DISPLAY", ":0")
     for name in ("WAYLAND_DISPLAY", "TMUX", "STY", "LOOPTAPE_THEME", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("looptape.tui.outside.clipboard.PATIENCE", 60.0)  # on a busy machine a shell starts late
     monkeypatch.chdir(work)
     with open_store(tmp_path / "home") as store:
         store.ingest(small_tape.records(result=RESULT))

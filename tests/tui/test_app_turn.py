@@ -233,7 +233,7 @@ class HeldBack(FakeSource):
 
     def turn(self, run: str, number: int, *, fresh: bool = False) -> TurnView:
         if not fresh:
-            assert self.let.wait(30)
+            assert self.let.wait(120)
         return super().turn(run, number, fresh=fresh)
 
 
