@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 import snapshots
+from looptape.replay.listing import facts
+from looptape.tracer.store import Store
+from looptape.tui.data import runs_reading
 from sample_store import filled
 
 
@@ -39,6 +42,22 @@ def test_a_screen_looks_as_it_did(home: Path, name: str, tmp_path: Path) -> None
         pytest.fail(
             f"it looks different now: {new}\n{changed or 'only colours'}\nmake snapshots renews it when it should"
         )
+
+
+def test_a_picture_waits_for_facts_that_are_looked_for_a_few_at_a_time(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def slowly(store: Store, keys: Sequence[str]) -> tuple[int, int]:
+        time.sleep(0.3)  # as long as the screen then rests
+        looks.append(facts.look(store, keys, seconds=0))
+        return looks[-1]
+
+    monkeypatch.setattr(runs_reading, "look", slowly)
+    now = snapshots.taken(filled(tmp_path / "new"), "runs-80x24")
+    assert any(left for _, left in looks), "it could look at all of them at once"
+    assert snapshots.words(now) == snapshots.words((snapshots.FOLDER / "runs-80x24.svg").read_text("utf-8"))
 
 
 def test_no_picture_is_kept_of_a_screen_that_is_gone() -> None:

@@ -41,6 +41,7 @@ class Filling(Page):
         self._all_of: object = None
         self._wait_until = 0.0
         self._fetching = False
+        self._unfinished = False
 
     @property
     @abstractmethod
@@ -64,6 +65,11 @@ class Filling(Page):
     @abstractmethod
     def head_changed(self) -> None:
         """Tell in the head what is another."""
+
+    @property
+    def waiting(self) -> bool:
+        """True while a reading is on its way, and between two of the moments that looking for facts takes."""
+        return super().waiting or self._unfinished
 
     def ask(self, question: Callable[[Store], T], then: Callable[[T], None], group: str) -> None:
         """The answer to a question about the store, given to ``then`` on the screen."""
@@ -116,6 +122,8 @@ class Filling(Page):
         wanted = self.wanted
         if ("cycle:" in wanted.filter or wanted.sort in OF_ALL) and self._all_of != self._standing():
             self._look(lambda store: runs_reading.look_all(store, wanted), self._done_all)
+            return
+        self._unfinished = False
 
     def _unlooked(self) -> list[str]:
         """Runs on the screen that were not looked at as they stand now."""
@@ -143,12 +151,17 @@ class Filling(Page):
                 return Answered(lambda: None)
             if found[1]:  # there is more: half of the time belongs to whoever uses the keys
                 self._wait_until = 2 * time.monotonic() - began
-            return Answered(lambda: then(found))
+            return Answered(lambda: self._looked_at(found, then))
 
         self.poll(job, "facts")
 
     def _rest(self, seconds: float) -> None:
+        self._unfinished = False
         self._wait_until = time.monotonic() + seconds
+
+    def _looked_at(self, found: tuple[int, int], then: Callable[[tuple[int, int]], None]) -> None:
+        self._unfinished = bool(found[1])
+        then(found)
 
     def _done(self, keys: list[str], found: tuple[int, int]) -> None:
         done, left = found
