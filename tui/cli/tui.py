@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 
 import click
 
@@ -68,12 +69,16 @@ def _serve(run: str | None, port: int, *, open_it: bool) -> int:
         report.out(address)
         sys.stdout.flush()
         report.note("looptape answers there, on this machine only; ctrl+c ends it")
-        if open_it:
-            import webbrowser
-
-            if not webbrowser.open(address):
-                report.note("no browser could be opened here: paste the address into one")
+        if open_it:  # a browser in a terminal is waited for, and could not load what is not served meanwhile
+            threading.Thread(target=_open, args=(address,), daemon=True).start()
 
     serve([run] if run is not None else [], port, say=report.note, ready=ready)
     report.progress("")
     return report.FINE
+
+
+def _open(address: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(address):
+        report.note("no browser could be opened here: paste the address into one")

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -163,6 +164,30 @@ def test_the_app_of_a_page_ends_when_the_page_is_closed(site: WebSite) -> None:
     while site.children() and time.monotonic() < end:
         time.sleep(0.1)
     assert site.children() == []
+
+
+def test_a_browser_that_stays_until_it_is_closed_gets_the_page(home: Path, tmp_path: Path) -> None:
+    got, closed, browser = tmp_path / "got", tmp_path / "closed", tmp_path / "browser.py"
+    browser.write_text(
+        "import os, sys, time, urllib.request\n"
+        "page = urllib.request.urlopen(sys.argv[1], timeout=60).read()\n"
+        f"open({str(got)!r}, 'wb').write(page)\n"
+        f"while not os.path.exists({str(closed)!r}): time.sleep(0.02)\n"
+    )
+    with web_site(home, "--open", BROWSER=f"{sys.executable} {browser} %s"):
+        end = time.monotonic() + 60
+        while not got.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        there = got.exists()
+        closed.touch()
+        assert there, "the page did not come while the browser was waited for"
+
+
+def test_where_no_browser_opens_the_address_is_there_to_be_pasted(home: Path) -> None:
+    with web_site(home, "--open", BROWSER="false %s", PATH="/nowhere") as site:
+        assert site.process.stderr is not None
+        said = [site.process.stderr.readline(), site.process.stderr.readline()]
+        assert any("paste the address" in line for line in said)
 
 
 def test_a_run_that_is_named_is_what_the_page_opens(home: Path) -> None:
