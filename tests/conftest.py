@@ -19,15 +19,17 @@ import pytest
 import examples
 
 KEPT = {"LOOPTAPE_TESTDATA", "LOOPTAPE_UNDER_TEST", "LOOPTAPE_TEST_EXAMPLES"}
-REMOVED = ("LOOPTAPE", "OTEL_", "ANTHROPIC_", "OPENAI_")
+REMOVED = ("LOOPTAPE", "OTEL_", "ANTHROPIC_", "OPENAI_", "GITHUB_", "SSH_", "TEXTUAL")
+REMOVED_TOO = {"FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TMUX", "STY", "PAGER", "EDITOR", "VISUAL", "BROWSER"}
 
 _home = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported, in every test process; a test that needs another value sets it itself."""
-    for name in [name for name in os.environ if name.startswith(REMOVED) and name not in KEPT]:
-        del os.environ[name]
+    for name in list(os.environ):
+        if (name.startswith(REMOVED) and name not in KEPT) or name in REMOVED_TOO or name.lower().endswith("_proxy"):
+            del os.environ[name]
     config.stash[_home] = tempfile.TemporaryDirectory(prefix="looptape-tests-", ignore_cleanup_errors=True)
     os.environ["LOOPTAPE_HOME"] = config.stash[_home].name
     os.environ["XDG_CONFIG_HOME"] = os.path.join(config.stash[_home].name, "config")
