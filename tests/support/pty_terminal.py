@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import pty
 import select
 import signal
 import struct
@@ -52,15 +51,17 @@ class Terminal:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.started = time.perf_counter()
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            try:
-                env = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT}
-                env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
-                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-                os.execve(command[0], list(command), env)
-            finally:
-                os._exit(127)  # what could not be started is no second test run
+        env = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT}
+        env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+        self.fd, other = os.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        # no fork: between it and the program's start Python would run in a copy of a process with other threads
+        own = [
+            (os.POSIX_SPAWN_OPEN, 0, os.ttyname(other), os.O_RDWR, 0),
+            *((os.POSIX_SPAWN_DUP2, 0, n) for n in (1, 2)),
+        ]
+        self.pid = os.posix_spawn(command[0], list(command), env, file_actions=own, setsid=True)
+        os.close(other)
         self.seen = b""
         self.grid = Grid(columns, lines)
         self.code: int | None = None
