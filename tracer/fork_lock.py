@@ -1,13 +1,26 @@
-"""A lock that a forked child finds free: the thread of the parent that held it is not there to give it back."""
+"""Locks that a forked child finds free: the thread of the parent that held one is not there to give it back."""
 
 from __future__ import annotations
 
 import os
 import threading
 from types import TracebackType
+from typing import Protocol
 from weakref import WeakSet
 
-_known: WeakSet[ForkLock] = WeakSet()
+_known: WeakSet[Renewable] = WeakSet()
+
+
+class Renewable(Protocol):
+    """What holds locks of its own."""
+
+    def renew(self) -> None:
+        """In a forked child: new locks, whoever of the parent holds the old ones."""
+
+
+def renewed_in_children(holder: Renewable) -> None:
+    """Has it renewed in every forked child, as long as it lives."""
+    _known.add(holder)
 
 
 class ForkLock:
@@ -15,7 +28,7 @@ class ForkLock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        _known.add(self)
+        renewed_in_children(self)
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -31,8 +44,8 @@ class ForkLock:
 
 
 def _forked() -> None:
-    for lock in list(_known):
-        lock.renew()
+    for holder in list(_known):
+        holder.renew()
 
 
 os.register_at_fork(after_in_child=_forked)

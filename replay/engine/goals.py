@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from .policy import Goal
 from .tools.telling import clean
+from .waiting import POLL
 
 MAX_NOTE = 400
-_POLL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def by_command(command: str, text: str, run: str, timeout: float, stop: threadin
     end = time.monotonic() + timeout
     try:
         while reader.is_alive():
-            reader.join(_POLL)
+            reader.join(POLL)
             if time.monotonic() > end:
                 return Judgement(False, f"the check gave no answer in {timeout:g} s")
             if stop is not None and stop.is_set():

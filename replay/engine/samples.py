@@ -21,8 +21,7 @@ from .models.protocol import Model
 from .outcome import Outcome, Spread
 from .policy import Goal, Hooks, Policy
 from .toolbox import Toolbox
-
-_POLL = 0.05
+from .waiting import POLL
 
 
 def samples(
@@ -121,7 +120,7 @@ class _Work:
 
     def wait(self) -> None:
         """Returns when every thread has ended (an event tells it: an interrupted `Thread.join` would not)."""
-        while not self._idle.wait(_POLL):
+        while not self._idle.wait(POLL):
             pass
 
     def _take(self, one: Callable[[int], None], hooks: Hooks) -> None:

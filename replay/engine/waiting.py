@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from .policy import Hooks
 
 _chance = random.Random()
-_POLL = 0.05
-"""Seconds between two looks at the second of two events."""
+POLL = 0.05
+"""Seconds between two looks whether the run is to stop, where something else is waited for too."""
 
 
 class Interrupted(Exception):
@@ -46,7 +46,7 @@ class Waiter:
         else:
             end = time.monotonic() + seconds
             while (rest := end - time.monotonic()) > 0 and not over.is_set():
-                if self.hooks.stop.wait(min(_POLL, rest)):
+                if self.hooks.stop.wait(min(POLL, rest)):
                     break
         if over is not None and over.is_set():
             raise Interrupted("stopped while it waited")

@@ -45,7 +45,7 @@ class Order:
         self._before = _before(recorded)
         self._noted = False
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """In a forked child: nobody of the parent waits here, and what another thread held there is free."""
         self.changed = threading.Condition()
         self._waiting = []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
-import weakref
 from typing import Any
 
 from ...tracer.canonical import canonical, digest
+from ...tracer.fork_lock import renewed_in_children
 from ...tracer.live import OpenRun
 from ...tracer.providers import Provider
 from ...tracer.shapes import again
@@ -25,8 +24,6 @@ from .recorded import RecordedAttempt, RecordedCall, RecordedRuns, RecordedTurn
 from .scope import Scope, covered_by
 from .settings import ReplaySettings
 from .stops import Miss, ReplayMismatch, ReplayStopped, UnwrappedTools
-
-_players: weakref.WeakSet[Player] = weakref.WeakSet()
 
 
 class Player:
@@ -58,14 +55,14 @@ class Player:
         self._live_turns: set[tuple[str, int]] = set()
         self._passed: dict[str, int] = {}
         self._roots: list[str] = []
-        _players.add(self)
+        renewed_in_children(self)
 
     # -- the seam -----------------------------------------------------------------------------
 
-    def after_fork(self) -> None:
-        """In a forked child: another thread may have been answered just then, its locks would be held for ever here."""
+    def renew(self) -> None:
+        """In a forked child: another thread may have been answered just then."""
         self._lock = threading.RLock()
-        self._order.after_fork()
+        self._order.renew()
 
     def prepare(self, provider: Provider, raw: bytes) -> bytes:
         """The request as it shall be recorded and sent: with another model's name where it will be live with that."""
@@ -390,14 +387,6 @@ class Player:
     def _stop(self, reason: str) -> Any:
         self._events.add("stopped", reason=reason)
         raise ReplayStopped(reason)
-
-
-def _forked() -> None:
-    for player in list(_players):
-        player.after_fork()
-
-
-os.register_at_fork(after_in_child=_forked)
 
 
 def _attempt_digest(attempt: RecordedAttempt) -> str:

@@ -12,12 +12,10 @@ from typing import Any
 from ....tracer.clock import now
 from ....tracer.live import unrecorded
 from ..policy import Policy
-from ..waiting import Interrupted, Waiter
+from ..waiting import POLL, Interrupted, Waiter
 from .limiter import Limiter, shared
 from .protocol import Model, ModelAnswer, ModelError
 
-_POLL = 0.05
-"""Seconds between two looks whether the run is to stop."""
 KEPT_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-", "retry-after")
 
 
@@ -114,7 +112,7 @@ class Asking:
                 work.set_exception(error)
 
         threading.Thread(target=copy_context().run, args=(ask,), daemon=True, name="model").start()
-        while not wait((work,), _POLL).done:
+        while not wait((work,), POLL).done:
             if self.waiter.hooks.stop.is_set():
                 raise Interrupted("stopped while the model answered")
         return work.result()

@@ -13,13 +13,12 @@ from typing import Any, Protocol
 from ....tracer.live import call_key
 from ..policy import Policy
 from ..toolbox import Definition, ToolAsked, TooLate, Toolbox, ToolMiss, ToolResult
-from ..waiting import Interrupted, Waiter
+from ..waiting import POLL, Interrupted, Waiter
 from .checking import check, read_arguments, resolve
 from .telling import Failure, failure_of
 
-_POLL = 0.05
 _LAST_WORDS = 20.0
-"""Seconds in which calls that were interrupted may say so: they look every `_POLL`, but the machine may be busy."""
+"""Seconds in which calls that were interrupted may say so: they look every `POLL`, but the machine may be busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class Executor:
         batch = _Batch([self._job(call, turn, known, offered) for call in calls], max(1, self.policy.parallel))
         try:
             batch.start()
-            while not batch.idle.wait(_POLL):
+            while not batch.idle.wait(POLL):
                 pass
         except BaseException:
             batch.over.set()
@@ -193,7 +192,7 @@ class Executor:
             limit = min(limit, max(0.0, left))
         threading.Thread(target=copy_context().run, args=(body,), daemon=True, name=f"tool {asked.name}").start()
         end = time.monotonic() + limit
-        while not ready.wait(min(_POLL, max(0.0, end - time.monotonic()))):
+        while not ready.wait(min(POLL, max(0.0, end - time.monotonic()))):
             if over.is_set() or self.waiter.hooks.stop.is_set():
                 raise Interrupted("stopped while a tool ran")
             if time.monotonic() >= end:
