@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,8 +18,6 @@ from ..tracer.errors import LooptapeError
 from . import crash
 
 INTERRUPTED = 130
-_ECHO = 0.5
-"""Seconds in which an interrupt arrives here that another program was given."""
 _ROUNDS = 8
 """Rounds of the event loop after which it has told of every signal that came before."""
 _PATIENCE = 10.0
@@ -37,7 +34,6 @@ class EndingApp(App[int]):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.trouble: LooptapeError | None = None
-        self._back_at = -_ECHO
         self._away = 0
 
     @property
@@ -61,7 +57,7 @@ class EndingApp(App[int]):
     def _told_to_end(self, number: signal.Signals) -> None:
         self.keep()
         if number is signal.SIGINT:
-            if not self._away and time.monotonic() - self._back_at > _ECHO:
+            if not self._away:
                 self.exit(INTERRUPTED)
             return
         self._ended(f"The screen was ended by {number.name}", None)
@@ -77,7 +73,6 @@ class EndingApp(App[int]):
             with super().suspend():
                 yield
         finally:
-            self._back_at = time.monotonic()
             self._back_in(_ROUNDS)
 
     def _back_in(self, rounds: int) -> None:

@@ -96,8 +96,9 @@ def test_pager_and_editor_get_the_terminal_and_the_text_and_give_the_terminal_ba
     assert screen.status() == 0
 
 
-def test_an_interrupt_in_the_pager_is_the_pagers(home: Path) -> None:
-    (home / "pager").write_text("#!/bin/sh\nprintf 'MINE NOW\\r\\n'\nkill -INT $PPID\nsleep 0.2\n")
+@pytest.mark.parametrize("last", ["sleep 0.2", "exit"])
+def test_an_interrupt_in_the_pager_is_the_pagers(home: Path, last: str) -> None:
+    (home / "pager").write_text(f"#!/bin/sh\nprintf 'MINE NOW\\r\\n'\nkill -INT $PPID\n{last}\n")
     with terminal((*LOOPTAPE, "tui"), environment=environment(home)) as made:
         made.until("revenue")
         made.quiet(0.3)
@@ -107,21 +108,8 @@ def test_an_interrupt_in_the_pager_is_the_pagers(home: Path) -> None:
         made.until("keys valid here")
 
 
-def test_an_interrupt_in_the_pager_is_the_pagers_however_long_the_way_back_takes(home: Path) -> None:
-    (home / "pager").write_text("#!/bin/sh\nprintf 'MINE NOW\\r\\n'\nkill -INT $PPID\n")
-    slowly = "from looptape.tui import ending\nending._ECHO = -1.0"
-    with terminal(told_to_be(slowly), environment=environment(home)) as made:
-        made.until("revenue")
-        made.quiet(0.3)
-        given_over(made, "o")
-        made.send("?")
-        made.until("keys valid here")
-
-
 def test_an_interrupt_after_the_pager_ends_the_screen(home: Path) -> None:
-    with terminal(
-        told_to_be("from looptape.tui import ending\nending._ECHO = 0.0"), environment=environment(home)
-    ) as made:
+    with terminal((*LOOPTAPE, "tui"), environment=environment(home)) as made:
         made.until("revenue")
         made.quiet(0.3)
         given_over(made, "o")
