@@ -24,3 +24,21 @@ def test_a_holder_that_closes_a_file_while_it_is_looked_at_is_still_named(monkey
         found = ports.holder(listening.getsockname()[1])
     assert found is not None
     assert f"(PID {os.getpid()})" in found
+
+
+@pytest.mark.parametrize(
+    ("says", "named"), [("p4711\ncnginx\nf6\n", "nginx (PID 4711)"), ("", None), ("lsof: no such thing\n", None)]
+)
+def test_where_proc_does_not_tell_lsof_is_asked(tmp_path, monkeypatch, says, named):
+    tool = tmp_path / "lsof"
+    tool.write_text(f"#!/bin/sh\nprintf '%s' '{says}'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(ports, "_inodes", lambda port: set())
+    assert ports.holder(4318) == named
+
+
+def test_without_lsof_nobody_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(ports, "_inodes", lambda port: set())
+    assert ports.holder(4318) is None
